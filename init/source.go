@@ -9,16 +9,15 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/spf13/afero"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/remote/clone"
 	"github.com/xfn-dev/xfn/templates"
@@ -108,7 +107,7 @@ func explainRepository(err error) error {
 }
 
 // label matches label names of RFC 1123 that begin with a letter.
-var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`) })
+var label = proc.Regexp(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // checkName returns an error unless name can be both a Go module and the name
 // of a Kubernetes object.

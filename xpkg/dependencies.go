@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Rules that ReadOptions.Tolerated and ReadOptions.Without may name.
@@ -195,7 +194,7 @@ func (f *finder) dependencyVersion(at, version string) {
 }
 
 // releasesIn matches the versions in a constraint.
-var releasesIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+(?:\.\d+){0,2}`) })
+var releasesIn = proc.Regexp(`\d+(?:\.\d+){0,2}`)
 
 // satisfiable reports whether a release can satisfy a constraint. It tries the releases that the
 // constraint names, the next patch, minor and major releases after these, and the first possible

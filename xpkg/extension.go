@@ -10,10 +10,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -21,6 +19,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Limits of all extension folders in total. Every client downloads the layers, and
@@ -43,7 +42,7 @@ type ExtensionLayer struct {
 }
 
 // folderName matches names of folders that are safe in paths and do not begin with a dot.
-var folderName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
+var folderName = proc.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // ReadExtensions returns each folder in the directory dir as a layer, in the
 // order of their names. Paths in a layer begin with the folder's name, such as

@@ -2,13 +2,12 @@ package xpkg
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
-	"sync"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // toJSON returns the first object of a document as the control plane reads it, or nil. It
@@ -38,7 +37,7 @@ func toJSON(doc *manifest.Document) ([]byte, Problems) {
 	return in, found
 }
 
-var keyTwice = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^ *line (\d+): (key .*) in map$`) })
+var keyTwice = proc.Regexp(`(?m)^ *line (\d+): (key .*) in map$`)
 
 // keysTwice returns a problem for each duplicate key that strict, the error of
 // a strict YAML reader, names.

@@ -6,10 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
@@ -18,10 +16,11 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // inHome matches a word, or a flag and its value, with a path in the home directory.
-var inHome = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(--[^=]+=|-[^-])?~/`) })
+var inHome = proc.Regexp(`^(--[^=]+=|-[^-])?~/`)
 
 // expandHome returns args with the home directory instead of ~, which a shell replaces only at the
 // beginning of a word without quotes. The crossplane CLI does the same for paths. If the working directory

@@ -5,15 +5,14 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // helpLines is the maximum number of lines of --help: two screens of 24 lines.
@@ -107,7 +106,7 @@ func examples(detail string) string {
 }
 
 // sentence matches the end of a sentence that another one follows.
-var sentence = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\. [A-Z]`) })
+var sentence = proc.Regexp(`\. [A-Z]`)
 
 func firstSentence(text string) string {
 	if end := sentence().FindStringIndex(text); end != nil {

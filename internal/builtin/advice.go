@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch"
 	"github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -94,8 +93,8 @@ var required = map[string]hint.Hint{
 // misfit and annotation match results about a value of another type than an object, and about
 // annotations that are not strings.
 var (
-	misfit     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`cannot unmarshal (\w+) into Go value of type map\[`) })
-	annotation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.metadata\.(annotations|labels) accessor error`) })
+	misfit     = proc.Regexp(`cannot unmarshal (\w+) into Go value of type map\[`)
+	annotation = proc.Regexp(`\.metadata\.(annotations|labels) accessor error`)
 )
 
 // nextFor returns the hint for a fatal result about an unknown variable, about a missing field of the

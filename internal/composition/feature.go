@@ -3,15 +3,14 @@ package composition
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A CrossplaneVersion is a minor version: 100 times the major version, and the minor version.
@@ -125,7 +124,7 @@ func versionAfter(v CrossplaneVersion) CrossplaneVersion {
 }
 
 // wordStart matches the beginning of a word in a Go name.
-var wordStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z])([A-Z])`) })
+var wordStart = proc.Regexp(`([a-z])([A-Z])`)
 
 // findFeature returns the feature with a name. The name may also be the flag, such as
 // --enable-usages, or the name in Crossplane's log, such as EnableBetaUsages.

@@ -4,15 +4,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/mod/modfile"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/language/languages"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // source returns the stamps of all files from which a function is built, by path.
@@ -160,10 +159,10 @@ func (s *sourceSnapshotter) whole(path string) {
 }
 
 // directive matches a go:embed directive in a Go file.
-var directive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^//go:embed[ \t]+(.+)$`) })
+var directive = proc.Regexp(`(?m)^//go:embed[ \t]+(.+)$`)
 
 // pattern matches a file pattern in a go:embed directive. A pattern may be quoted.
-var pattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\"[^\"]*\"|`[^`]*`|[^ \t\r]+") })
+var pattern = proc.Regexp("\"[^\"]*\"|`[^`]*`|[^ \t\r]+")
 
 func embeds(text []byte) []string {
 	var all []string

@@ -4,16 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/proc/gobuild"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/suite"
@@ -149,7 +148,7 @@ func (t Text) hint(err error) Section {
 }
 
 // inGo matches the file and line at the start of a Go compiler message.
-var inGo = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(?:\./)?([^\s:/\\][^\s:]*\.(?:go|s|mod):\d+)`) })
+var inGo = proc.Regexp(`(?m)^(?:\./)?([^\s:/\\][^\s:]*\.(?:go|s|mod):\d+)`)
 
 // placed returns the messages of the Go compiler with dir added to their file names.
 func placed(dir, output string) string {
@@ -338,7 +337,7 @@ func wrap(line string, columns int) []string {
 }
 
 // escape matches an escape sequence that sets a color.
-var escape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;]*m") })
+var escape = proc.Regexp("\x1b\\[[0-9;]*m")
 
 // height returns the number of rows that lines need on a screen with the given columns.
 func height(lines []string, columns int) int {

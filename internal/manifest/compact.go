@@ -3,14 +3,14 @@ package manifest
 import (
 	"bytes"
 	"iter"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 const (
@@ -199,7 +199,7 @@ func hasAnchor(text []byte) bool {
 	}
 }
 
-var replaced = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\["` + mark + `(\d+)"\]`) })
+var replaced = proc.Regexp(`\["` + mark + `(\d+)"\]`)
 
 // expand inserts parts into the JSON of a document or a chunk. It returns false unless it
 // finds each part exactly once and as a list. A part that is missing was in a comment or a

@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A Document is the text of one YAML document and its position.
@@ -187,15 +186,13 @@ func (d Document) Decode(into any) error {
 
 // misfit matches encoding/json's error for a value of the wrong type. Its
 // groups are the type of the value in the document, and the path of the field.
-var misfit = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^cannot unmarshal (\w+)(?: [^ ]+)? into Go (?:struct field \w+\.([\w.]+)|value()) of type `)
-})
+var misfit = proc.Regexp(`^cannot unmarshal (\w+)(?: [^ ]+)? into Go (?:struct field \w+\.([\w.]+)|value()) of type `)
 
 // articles maps JSON types to their names in messages, with an article. It omits types that
 // have the same name in messages and the article "a".
 var articles = map[string]string{"array": "a list", "object": "an object", "bool": "a boolean"}
 
-var yamlLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^line (\d+): `) })
+var yamlLine = proc.Regexp(`^line (\d+): `)
 
 // fault converts an error of the YAML library to an *Error. The library counts lines from
 // the start of the document, but an *Error counts them from the start of the file.

@@ -5,16 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"regexp"
-	"sync"
 
 	yamlv2 "go.yaml.in/yaml/v2"
 	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // keysOnly matches a document that begins with a key in the first column. In such a document,
 // content after the first object can only follow a directive or the end line "...".
-var keysOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`) })
+var keysOnly = proc.Regexp(`^(?:[ \t\r]*(?:#.*)?\n)*[A-Za-z0-9"']`)
 
 // AfterEnd returns the line in the file of content after the first object of the document, or 0.
 // YAML readers ignore such content. It can follow an object in flow style, such as JSON, an indented

@@ -9,10 +9,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -300,7 +298,7 @@ func (r Reader) unreadable(path string, err error) error {
 }
 
 // almostYAML matches the names of files that look like YAML.
-var almostYAML = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\.ya?ml(?:\.txt)?$`) })
+var almostYAML = proc.Regexp(`(?i)\.ya?ml(?:\.txt)?$`)
 
 // Misnamed returns the hint to rename the files in folders whose names look like YAML, but have another
 // extension. Without such files, it returns "".

@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A DecodeFault is an error in one field of a decoded value.
@@ -322,12 +321,10 @@ func DescribeValue(v any) string {
 }
 
 // kubectlTable matches the first line of what kubectl get prints without an output format.
-var kubectlTable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(NAMESPACE\s+)?NAME\s+[A-Z]`) })
+var kubectlTable = proc.Regexp(`^(NAMESPACE\s+)?NAME\s+[A-Z]`)
 
 // unspacedKey matches a key whose colon precedes its value without a space. Its groups are both.
-var unspacedKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([A-Za-z][\w./-]*):([^\s/:][^\s:]*)(\s|$)`)
-})
+var unspacedKey = proc.Regexp(`^([A-Za-z][\w./-]*):([^\s/:][^\s:]*)(\s|$)`)
 
 // MeantObject returns the hint for a value in place of an object: a table of kubectl, or text in
 // which the space after a colon is missing. It returns "" for other values.

@@ -5,14 +5,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	yamlv4 "go.yaml.in/yaml/v4"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // quoting is the hint for characters that end a value, or cannot begin one.
@@ -109,7 +108,7 @@ func (e syntaxError) first(at yamlv4.Mark) string {
 }
 
 // isTemplateKey matches the key of an inline template without a text on its line.
-var isTemplateKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^template:\s*$`) })
+var isTemplateKey = proc.Regexp(`^template:\s*$`)
 
 // explain returns the line of the error, what is wrong there, and the next action.
 func (e syntaxError) explain(text []byte) (line int, why string, next hint.Hint) {
@@ -205,8 +204,8 @@ func (e syntaxError) misplaced(text []byte) (line int, why string, next hint.Hin
 // unspacedDash matches an element of a list without a space after its dash, and keyLine a line that
 // has only a key.
 var (
-	unspacedDash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-[A-Za-z{"'][^:]*$`) })
-	keyLine      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^( *)([A-Za-z]\w*)\s*$`) })
+	unspacedDash = proc.Regexp(`^-[A-Za-z{"'][^:]*$`)
+	keyLine      = proc.Regexp(`^( *)([A-Za-z]\w*)\s*$`)
 )
 
 // keyWithoutColon returns the key on the line before the error, if it has no colon, and the line of
@@ -305,9 +304,7 @@ func tabbed(text []byte, line int) bool {
 
 // keyWithoutSpace matches a line with a key and a value or the mark of a text in several lines, but
 // no space after the colon.
-var keyWithoutSpace = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[ -]*([A-Za-z][A-Za-z0-9]*:(?:[A-Za-z0-9][^:#]*?|[|>][+-]?))\s*$`)
-})
+var keyWithoutSpace = proc.Regexp(`^[ -]*([A-Za-z][A-Za-z0-9]*:(?:[A-Za-z0-9][^:#]*?|[|>][+-]?))\s*$`)
 
 // missingSpace explains a syntax error in a line of text, counted from 1, if this line or the
 // previous line lacks a space after a colon, or has another kind of space there or as its

@@ -2,11 +2,11 @@ package oci
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Redact returns text with "…" in place of the credentials in references and URLs, such
@@ -71,22 +71,16 @@ func Redactor(values []string) func(text string) string {
 
 // quoted matches a reference in double quotes with the escapes of Go. Its group is the part
 // after the credentials.
-var quoted = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`"[\w.$|+-]*:[^\s"/](?:[^"\\\n]|\\.)*@([A-Za-z0-9][\w.-]*(?::\d+)?/[^\s"]+)"`)
-})
+var quoted = proc.Regexp(`"[\w.$|+-]*:[^\s"/](?:[^"\\\n]|\\.)*@([A-Za-z0-9][\w.-]*(?::\d+)?/[^\s"]+)"`)
 
 var (
 	// host matches the "@" with the host after it. Its groups are the host, the port, the
 	// path up to the tag, and the tag or digest.
-	host = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile("^@(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9][A-Za-z0-9.-]*)(:[0-9]+)?" +
-			"(?:(/[^\\s\"'`,;:@]*)((?::\\d*[A-Za-z_.-][\\w.-]*|@sha(?:256|512):[0-9a-f]+)?)|[\\s\"'`,;:)\\]}>]|$)")
-	})
+	host = proc.Regexp("^@(\\[[0-9a-fA-F:.]+\\]|[A-Za-z0-9][A-Za-z0-9.-]*)(:[0-9]+)?" +
+		"(?:(/[^\\s\"'`,;:@]*)((?::\\d*[A-Za-z_.-][\\w.-]*|@sha(?:256|512):[0-9a-f]+)?)|[\\s\"'`,;:)\\]}>]|$)")
 	// version matches what follows the "@" of a package or module and is not a host.
-	version = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:v\d+(?:\.\d+)*(?:-.*)?|\d+(?:\.\d+){0,2}(?:-.*)?|sha256|sha512)$`)
-	})
-	userName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w.$|+%~-]*$`) })
+	version  = proc.Regexp(`^(?:v\d+(?:\.\d+)*(?:-.*)?|\d+(?:\.\d+){0,2}(?:-.*)?|sha256|sha512)$`)
+	userName = proc.Regexp(`^[\w.$|+%~-]*$`)
 )
 
 // A hostAt is a host that may end credentials.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"regexp"
 	"runtime"
 	"slices"
 	"sync"
@@ -129,6 +130,12 @@ func Each(limit, n int, do func(int)) {
 		})
 	}
 	_ = g.Wait() // The functions return no error.
+}
+
+// Regexp returns a function that compiles a regular expression at its first call. If all were compiled
+// when the program starts, each command would start later. expr must be valid.
+func Regexp(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
 // maxMemo limits the number of keys of a Memo.

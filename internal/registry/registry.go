@@ -7,22 +7,19 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
 // endpoint splits the path of a request into repository, kind of request and reference.
-var endpoint = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
-})
+var endpoint = proc.Regexp(`^/v2/(.*)/(manifests|blobs/uploads|blobs|tags|referrers)/([^/]*)$`)
 
 // A Registry is the http.Handler of a registry, for paths that begin with "/v2/".
 type Registry struct {

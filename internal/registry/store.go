@@ -8,7 +8,6 @@ import (
 	"maps"
 	"mime"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 var (
@@ -25,7 +25,7 @@ var (
 	errDigest     = refuse(http.StatusBadRequest, "DIGEST_INVALID", "the content does not have this digest")
 
 	// tagName matches valid tags: OCI distribution spec, "Pulling manifests".
-	tagName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`) })
+	tagName = proc.Regexp(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
 )
 
 // A store has the tags, the manifests and the digests of the blobs of all repositories in

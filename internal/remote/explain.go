@@ -10,9 +10,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"unicode"
 
@@ -21,6 +19,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/remote/credentials"
 )
 
@@ -222,7 +221,7 @@ func (c *Client) message(e *transport.Error) string {
 
 const maxText = 500
 
-var queries = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\?[^\s"'` + "`" + `]*`) })
+var queries = proc.Regexp(`\?[^\s"'` + "`" + `]*`)
 
 // clean returns the text of an error as one short line. It removes queries of URLs and all
 // lines but the first, because both may contain secrets. If the text contains a credential

@@ -4,15 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // ParseTag parses a reference of the form REGISTRY/REPOSITORY:TAG, with the grammar of the
@@ -51,8 +50,8 @@ func ParseTag(s, defaultRegistry string) (name.Tag, error) {
 }
 
 var (
-	validTag  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`) })
-	notInATag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
+	validTag  = proc.Regexp(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+	notInATag = proc.Regexp(`[^a-zA-Z0-9._-]+`)
 )
 
 // CheckTag returns an error unless tag is a tag (OCI distribution spec, "Pulling manifests").
@@ -135,7 +134,7 @@ func ParseReference(s, defaultRegistry string) (name.Reference, error) {
 	return digest, nil
 }
 
-var repository = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + component + `(?:/` + component + `)*$`) })
+var repository = proc.Regexp(`^` + component + `(?:/` + component + `)*$`)
 
 const component = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 

@@ -3,16 +3,15 @@ package schema
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A Fault is an error that the API server finds in an object, or an unknown
@@ -79,7 +78,7 @@ func Of(err *field.Error) Fault {
 }
 
 // quotedText matches a text in quotes.
-var quotedText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"(?:[^"\\]|\\.)*"`) })
+var quotedText = proc.Regexp(`"(?:[^"\\]|\\.)*"`)
 
 // nearestValue returns the allowed value that is most similar to a value that is not
 // allowed. The library returns the allowed values only in a text.
@@ -98,7 +97,7 @@ func nearestValue(err *field.Error) string {
 }
 
 // keyed matches a map key in brackets, such as "[app]", in a field path of the API server.
-var keyed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*[^\]\d][^\]]*)\]`) })
+var keyed = proc.Regexp(`\[([^\]]*[^\]\d][^\]]*)\]`)
 
 // FieldName converts a field path of the API server to the form of Fault.Field.
 func FieldName(path string) string {
@@ -132,9 +131,7 @@ func faultText(err *field.Error) string {
 	}
 }
 
-var misfit = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^json: cannot unmarshal (\w+) into Go struct field \w+\.([\w.]+) of type .*$`)
-})
+var misfit = proc.Regexp(`^json: cannot unmarshal (\w+) into Go struct field \w+\.([\w.]+) of type .*$`)
 
 // metadataFault converts an error of decoding metadata to a Fault. The original
 // message contains Go types, which it replaces.

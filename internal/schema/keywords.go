@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	extv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // CheckKeywords returns the errors of strictly decoding the schema s at a path and all
@@ -105,7 +104,7 @@ func (v version) decode(data []byte) version {
 }
 
 // keyword matches the name of a keyword in an error of structural.NewStructural.
-var keyword = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`'(\S+)'`) })
+var keyword = proc.Regexp(`'(\S+)'`)
 
 // unsupported returns an error for each keyword that prevents a structural form of s, the schema at
 // a path. err is the error of the conversion of s, which does not say where the keyword is.
@@ -179,7 +178,7 @@ func (d *Definition) Undeclared() []Fault {
 }
 
 // simplePath matches a JSON path that only selects fields.
-var simplePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\.[A-Za-z][\w-]*)+$`) })
+var simplePath = proc.Regexp(`^(\.[A-Za-z][\w-]*)+$`)
 
 // emptyColumn returns a fault if objects have no field at the JSON path of a printer column.
 func (v version) emptyColumn(path string) (Fault, bool) {

@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	kversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A Kind is a built-in kind of Kubernetes, or of the metadata of Crossplane's packages.
@@ -76,7 +76,7 @@ func SimilarKind(apiVersion, kind string) string {
 }
 
 // stage matches a version with a word before its last number, such as v1beta1.
-var stage = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(v\d+)([a-z]+)(\d+)$`) })
+var stage = proc.Regexp(`^(v\d+)([a-z]+)(\d+)$`)
 
 // usual are kinds that Misspelled knows without reading the types of Kubernetes, which takes
 // milliseconds.

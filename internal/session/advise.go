@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 	"github.com/xfn-dev/xfn/render"
 )
@@ -147,9 +146,7 @@ func (s *Session) builtinOf(name string) (b builtin.Builtin, known bool, inProce
 }
 
 // unknownName matches a fatal result about an unknown field of the input, which only has the Go type.
-var unknownName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^cannot get Function input.* unknown (?:object member )?name "[^"]*"$`)
-})
+var unknownName = proc.Regexp(`^cannot get Function input.* unknown (?:object member )?name "[^"]*"$`)
 
 func (s *Session) advise(ctx context.Context, err error, fatal *render.FatalError, e composition.Entry) error {
 	b, known, inProcess := s.builtinOf(fatal.Function)

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
@@ -93,7 +92,7 @@ func (s *fuzzSubject) try(ctx context.Context, xr map[string]any) tried {
 }
 
 // values matches the parts of an error that differ between inputs.
-var values = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"|[0-9]+`) })
+var values = proc.Regexp(`"[^"]*"|[0-9]+`)
 
 // render renders a composite resource. If a function has ended, another input that is rendered at
 // the same time may be the reason: render starts the functions again, and tries xr alone.

@@ -4,14 +4,13 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 type valueMaker struct {
@@ -265,7 +264,7 @@ func (m *valueMaker) text(schema map[string]any) string {
 }
 
 // celLiteral matches a constant in a CEL rule.
-var celLiteral = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`'([^'\\]*)'|"([^"\\]*)"|\b[0-9]+\b`) })
+var celLiteral = proc.Regexp(`'([^'\\]*)'|"([^"\\]*)"|\b[0-9]+\b`)
 
 func celLiterals(v any) (all []any) {
 	switch v := v.(type) {

@@ -2,12 +2,11 @@ package suite
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // The apiVersions, without versions, of the inputs that mutants change.
@@ -147,15 +146,9 @@ func (s *mutantMaker) checks(path fieldpath.Path) {
 // These match an if in a template, with its condition, and a line of YAML outside of actions
 // that ends with a constant, with the constant. Delimiters other than {{ and }} are not found.
 var (
-	ifCondition = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\{\{-?\s*(?:else\s+)?if\s+([^{}]+?)\s*-?\}\}`)
-	})
-	lineConstant = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^\s*(?:- )?(?:[\w.$/-]+: +)?("[^"{}]*"|'[^'{}]*'|[\w./-]+)\s*$`)
-	})
-	identityLine = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^\s*(?:- )?(?:apiVersion|kind):|^---\s*$`)
-	})
+	ifCondition  = proc.Regexp(`\{\{-?\s*(?:else\s+)?if\s+([^{}]+?)\s*-?\}\}`)
+	lineConstant = proc.Regexp(`(?m)^\s*(?:- )?(?:[\w.$/-]+: +)?("[^"{}]*"|'[^'{}]*'|[\w./-]+)\s*$`)
+	identityLine = proc.Regexp(`(?m)^\s*(?:- )?(?:apiVersion|kind):|^---\s*$`)
 )
 
 func (s *mutantMaker) template(path fieldpath.Path) {
@@ -191,7 +184,7 @@ func otherText(text string) string {
 	}
 }
 
-var isNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`) })
+var isNumber = proc.Regexp(`^-?[0-9]+(\.[0-9]+)?$`)
 
 // text adds a mutant with another text between two offsets of a template.
 func (s *mutantMaker) text(o Operator, path fieldpath.Path, template string, from, to int, is string) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -71,7 +70,7 @@ func (s *sessions) forFunctions(ctx context.Context, a *attempt) (*session.Sessi
 }
 
 // packagePath matches the package of a Function that is the path of a folder or file.
-var packagePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`package["']?\s*:\s*["']?[./]`) })
+var packagePath = proc.Regexp(`package["']?\s*:\s*["']?[./]`)
 
 // identity returns a key for a set of functions. It does not depend on the file
 // that docs were read from, unless a package is a path relative to it.

@@ -3,9 +3,9 @@ package docs
 import (
 	_ "embed" // for the texts of pages
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // generated is the first line of every page.
@@ -138,9 +138,7 @@ func anchor(heading string) string {
 
 // literal matches words to format as code: flags, placeholders in angle brackets,
 // patterns and environment variables.
-var literal = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("`[^`]*`|--?[a-z][a-z-]*(?:='[^']*'|=[^ .,;:)]+)?|<[^ >]+>|\\*+|[A-Z]+(?:_[A-Z]+)+")
-})
+var literal = proc.Regexp("`[^`]*`|--?[a-z][a-z-]*(?:='[^']*'|=[^ .,;:)]+)?|<[^ >]+>|\\*+|[A-Z]+(?:_[A-Z]+)+")
 
 // prose escapes a help text for Markdown. It formats the matches of literal as code,
 // except dashes within words, which do not begin flags.

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
@@ -24,7 +23,7 @@ const PasswordVariable = "COSIGN_PASSWORD"
 // A KeySource is the location of a key: FILE or env://NAME.
 type KeySource string
 
-var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
+var variable = proc.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Decode implements kong.MapperValue, because kong's own errors would show the
 // value, which may be a key.

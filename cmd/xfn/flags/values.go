@@ -7,12 +7,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Optional is a flag with an optional value.
@@ -110,8 +110,8 @@ func (f Files) Has(path string) bool {
 // A comma begins another annotation if a key and "=" follow. Keys for Functions have a prefix, as in
 // render.crossplane.io/runtime: text such as A=1,B=2 in the value of an annotation is not split.
 var (
-	nextImageKey    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^,[A-Za-z0-9][A-Za-z0-9._/-]*=`) })
-	nextFunctionKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^,[A-Za-z0-9][A-Za-z0-9.-]*/[A-Za-z0-9._-]+=`) })
+	nextImageKey    = proc.Regexp(`^,[A-Za-z0-9][A-Za-z0-9._/-]*=`)
+	nextFunctionKey = proc.Regexp(`^,[A-Za-z0-9][A-Za-z0-9.-]*/[A-Za-z0-9._-]+=`)
 )
 
 // ImageAnnotations parses the values of --oci-annotation, of the form KEY=VALUE[,KEY=VALUE]... If a

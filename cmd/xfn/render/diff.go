@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/afero"
@@ -307,10 +305,8 @@ func printKubectl(ctx context.Context, term *terminal.Terminal, s *session.Sessi
 // objectArgument and namespaceName match arguments of kubectl that a shell does not change.
 // The names are from a dump, which is untrusted.
 var (
-	objectArgument = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(\.[a-z0-9.-]+)?/[A-Za-z0-9][A-Za-z0-9.:_-]*$`)
-	})
-	namespaceName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z0-9][a-z0-9-]*)?$`) })
+	objectArgument = proc.Regexp(`^[A-Za-z][A-Za-z0-9]*(\.[a-z0-9.-]+)?/[A-Za-z0-9][A-Za-z0-9.:_-]*$`)
+	namespaceName  = proc.Regexp(`^([a-z0-9][a-z0-9-]*)?$`)
 )
 
 // kubectl returns commands that print the resources that a dump lacks, as YAML.

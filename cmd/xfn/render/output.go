@@ -7,14 +7,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/session"
 	engine "github.com/xfn-dev/xfn/render"
 )
@@ -234,7 +233,7 @@ func (p *printer) add(r session.Result) error {
 
 func (p *printer) finish(bool) error { return nil }
 
-var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
+var unfit = proc.Regexp(`[^a-zA-Z0-9._-]+`)
 
 // fileName returns the name of an XR's file. Namespace and name together can be longer than a file name
 // on most systems: a longer name is cut, and ends with a digest of the whole.

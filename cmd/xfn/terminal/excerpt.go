@@ -7,10 +7,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/report"
 )
 
@@ -87,9 +87,7 @@ func (t *Terminal) paint(c report.Color, text string) string {
 // nameInMessage matches a text in quotes, or the path of a field at the start of a message or
 // after "has no field".
 // The last part of the path is in one of the groups.
-var nameInMessage = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`"(?:[^"\s]*\.)?([^"\s.]+)"|(?:^|has no field )(?:[\w.\[\]-]*\.)?([\w-]+)(?:\[\d+\])?[:,]`)
-})
+var nameInMessage = proc.Regexp(`"(?:[^"\s]*\.)?([^"\s.]+)"|(?:^|has no field )(?:[\w.\[\]-]*\.)?([\w-]+)(?:\[\d+\])?[:,]`)
 
 // named returns the range in a line of what a message names: the first value or field in
 // quotes, or the field at the start of the message. If the line does not contain this name,

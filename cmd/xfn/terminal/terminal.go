@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/progress"
 	"github.com/xfn-dev/xfn/internal/report"
 )
@@ -219,7 +219,7 @@ func (t *Terminal) line(label string, c report.Color, text string) {
 
 // commandLine matches a workflow command of GitHub Actions, "::" at the start of a
 // line, which external texts must not contain.
-var commandLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(\s*)::`) })
+var commandLine = proc.Regexp(`(?m)^(\s*)::`)
 
 // Printable returns an external text without control characters, which could
 // change how a terminal shows other text, and without credentials.

@@ -8,10 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -20,6 +18,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/report"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 	"github.com/xfn-dev/xfn/internal/suite"
@@ -164,7 +163,7 @@ func (r *reporter) print(o suite.Outcome, notes []terminal.Annotation) error {
 	return nil
 }
 
-var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9._-]+`) })
+var unfit = proc.Regexp(`[^a-zA-Z0-9._-]+`)
 
 func (r *reporter) page(o suite.Outcome) error {
 	name := strings.Trim(unfit().ReplaceAllString(o.Name(), "_"), "._")

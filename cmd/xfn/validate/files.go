@@ -5,10 +5,8 @@ import (
 	"context"
 	"iter"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 func split(list string) []string {
@@ -84,7 +83,7 @@ func goldensIn(ctx context.Context, r manifest.Reader, folder string) (patterns 
 }
 
 // parameter matches a parameter in a file name of a suite, such as ${each.region}.
-var parameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[^}]*\}`) })
+var parameter = proc.Regexp(`\$\{[^}]*\}`)
 
 // goldens returns the file names in the fields golden of a suite. in means that v is in such a field.
 func goldens(v any, in bool) (names []string) {

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -16,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/image/inspect"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema/validate"
 )
 
@@ -128,7 +127,7 @@ func (c *GetCRDsCmd) files(all []inspect.CRD) (files []file, err error) {
 }
 
 // inName matches a group, version or kind that can be a part of a path.
-var inName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`) })
+var inName = proc.Regexp(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 // path returns the path of the file for a version of a definition.
 func (c *GetCRDsCmd) path(d inspect.CRD, version, flat, ext string) (string, error) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 var (
@@ -17,13 +18,15 @@ var (
 	metaKinds   = []string{"ClaimConditions", "CompositeConnectionDetails", "Context", "ExtraResources"}
 	missingKeys = []string{"missingkey=default", "missingkey=error", "missingkey=invalid", "missingkey=zero"}
 
-	otherMetaKind = pattern(`^invalid kind "(.*?)" for apiVersion "` + regexp.QuoteMeta(metaAPIVersion) + `"`)
+	otherMetaKind = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^invalid kind "(.*?)" for apiVersion "` + regexp.QuoteMeta(metaAPIVersion) + `"`)
+	})
 )
 
 const unknownOption = "cannot apply template options: panic occurred while applying template options: unrecognized option: "
 
 // notDefined matches a message about a function that no template has.
-var notDefined = pattern(`: function "([^"]+)" not defined$`)
+var notDefined = proc.Regexp(`: function "([^"]+)" not defined$`)
 
 // Advice returns the hint for a fatal result of the function for an input in JSON, or "" if there is
 // none.
@@ -52,12 +55,7 @@ func Advice(fatal string, input []byte) string {
 }
 
 // block matches what begins or ends a block or a comment after the left delimiter of an action.
-var block = pattern(`^(?:- )?\s*(/\*|if\b|range\b|with\b|define\b|block\b|end\b)\s*("[^"\n]*")?`)
-
-// pattern returns a func that compiles a regular expression once.
-func pattern(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
+var block = proc.Regexp(`^(?:- )?\s*(/\*|if\b|range\b|with\b|define\b|block\b|end\b)\s*("[^"\n]*")?`)
 
 // An openBlock is a block of a template that has no end. line is counted from 1. name is the name
 // of a defined template, in quotes, or "".
@@ -92,7 +90,7 @@ func openBlocks(text, left string) (open []openBlock) {
 }
 
 // undefined matches the error for an unknown variable.
-var undefined = pattern(`: undefined variable "(\$\w+)"$`)
+var undefined = proc.Regexp(`: undefined variable "(\$\w+)"$`)
 
 // whyUndefined explains the error for an unknown variable in a line of a template, or returns "".
 func whyUndefined(fatal, text string, line int, left string) string {
@@ -160,9 +158,9 @@ var corrections = sync.OnceValue(func() (all []correction) {
 
 var (
 	// quotedTwice matches an action that writes quotation marks between quotation marks.
-	quotedTwice = pattern(`"(\{\{[^{}\n]*\|\s*quote\s*-?\}\})"`)
+	quotedTwice = proc.Regexp(`"(\{\{[^{}\n]*\|\s*quote\s*-?\}\})"`)
 	// folded matches lines of an object that were joined to one.
-	folded = pattern(`(?m)^.*\bapiVersion: \S+ kind: \S`)
+	folded = proc.Regexp(`(?m)^.*\bapiVersion: \S+ kind: \S`)
 )
 
 // adviceForOutput returns the hint for an inline template whose output is not valid, or "".

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // rootName is the name of the input's template. The template can include itself
@@ -235,7 +236,7 @@ func action(at parse.Pos, function string, args ...int) parse.Node {
 }
 
 // usual matches an action that only this function understands, in the usual delimiters.
-var usual = pattern(`\{\{[^{}]*(?:\.observed\b|setResourceNameAnnotation|getCompositeResource|getComposedResource)`)
+var usual = proc.Regexp(`\{\{[^{}]*(?:\.observed\b|setResourceNameAnnotation|getCompositeResource|getComposedResource)`)
 
 // CheckFolder returns an error, with its file and line, for syntax in the templates of a folder
 // that no version of the function accepts. It does not check the names of functions, which depend

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 const (
@@ -128,7 +129,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-var syntaxError = pattern(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
+var syntaxError = proc.Regexp(`(?s)^error converting YAML to JSON: yaml: line (\d+): (.*)$`)
 
 // syntaxLine returns the line in a document, counted from 1, of a YAML syntax error. It returns 0
 // for other errors.

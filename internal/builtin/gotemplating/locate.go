@@ -16,6 +16,7 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // Locate implements sdk.Locator. A result about the output of the template has the place of the
@@ -116,8 +117,8 @@ func (r *runner) whole(in *GoTemplate, all parts) sdk.Location {
 
 // The patterns of messages about lines of the template.
 var (
-	inTemplate = pattern(`^(?:invalid function input: cannot parse the provided templates|cannot execute template): template: ` + rootName + `:(\d+):`)
-	inInclude  = pattern(`: error calling ` + includeFunction + `: template: ` + rootName + `:(\d+):\d+: executing `)
+	inTemplate = proc.Regexp(`^(?:invalid function input: cannot parse the provided templates|cannot execute template): template: ` + rootName + `:(\d+):`)
+	inInclude  = proc.Regexp(`: error calling ` + includeFunction + `: template: ` + rootName + `:(\d+):\d+: executing `)
 )
 
 // templateLine returns the line in the template to which a message refers, or 0. In the message
@@ -140,8 +141,8 @@ func templateLine(fatal string) int {
 var (
 	// missingIndex matches the message about an element of a value of the request that does not exist,
 	// with the path of the value, and the indexes.
-	missingIndex = pattern(`at <index \$?\.((?:observed|desired|context|requiredResources|extraResources)(?:\.\w+)*)((?: (?:"[^"\\]*"|\d+))+)>: error calling index: index of (?:untyped nil|nil pointer)$`)
-	indexes      = pattern(`"[^"]*"|\d+`)
+	missingIndex = proc.Regexp(`at <index \$?\.((?:observed|desired|context|requiredResources|extraResources)(?:\.\w+)*)((?: (?:"[^"\\]*"|\d+))+)>: error calling index: index of (?:untyped nil|nil pointer)$`)
+	indexes      = proc.Regexp(`"[^"]*"|\d+`)
 )
 
 // rememberMissing caches, for Locate, the missing part of the request that makes a template fail. data

@@ -17,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A mistake is a document that does not have the effect that was probably meant.
@@ -117,7 +118,7 @@ func doubleKeys(out string) (found []mistake) {
 }
 
 // topKey matches a key of the whole document at the start of a line.
-var topKey = pattern(`^[A-Za-z]+:`)
+var topKey = proc.Regexp(`^[A-Za-z]+:`)
 
 // metaMistakes describes values of a document of the function's own API that the function ignores.
 func metaMistakes(d *unstructured.Unstructured) (found []string) {

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -110,7 +109,7 @@ var patchTypes = map[string]string{
 	"transforms[].string.replace":   "StringTransformReplace",
 }
 
-var index = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[[0-9]+\]`) })
+var index = proc.Regexp(`\[[0-9]+\]`)
 
 // unknownField returns the error of the real functions for an unknown field at a path of an
 // input of type t. If the name of the field's Go type is not known, it returns the error of the

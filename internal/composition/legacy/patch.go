@@ -3,11 +3,10 @@ package legacy
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
-	"sync"
 
 	pt "github.com/xfn-dev/xfn/internal/patch/spec"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // drop adds the note about an unknown field, with the field that is meant.
@@ -152,7 +151,7 @@ func isInteger(t *pt.Transform, before bool) bool {
 
 // integerVerb matches %% and each formatting verb of package fmt that prints
 // integers but not floats, such as %b.
-var integerVerb = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%%|%[-+# 0-9.*\[\]]*[bcdoOU]`) })
+var integerVerb = proc.Regexp(`%%|%[-+# 0-9.*\[\]]*[bcdoOU]`)
 
 // checkFormat adds a note if a format has a verb for integers, because
 // function-patch-and-transform passes numbers as floats.

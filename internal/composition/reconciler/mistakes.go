@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -18,6 +16,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -26,9 +25,7 @@ const noValue = "<no value>"
 
 // badVerb matches what package fmt prints for a value that is missing, left over, nil or of
 // another type than its verb.
-var badVerb = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`%!.?\((?:MISSING\)|NOVERB\)|BADINDEX\)|<nil>\)|EXTRA |[\w.*\[\]{} ]+=[^()]*\)?)`)
-})
+var badVerb = proc.Regexp(`%!.?\((?:MISSING\)|NOVERB\)|BADINDEX\)|<nil>\)|EXTRA |[\w.*\[\]{} ]+=[^()]*\)?)`)
 
 // placeholderIn returns the first text in s that a template or a format prints in place of a
 // value, or "".

@@ -10,16 +10,15 @@ import (
 	"io"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 	"github.com/xfn-dev/xfn/internal/oci"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // maxProgram limits the bytes of an interpreter or a libc that are searched for a version.
@@ -36,13 +35,9 @@ type base struct {
 }
 
 var (
-	interpreter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^usr/(?:local/)?bin/python3\.([0-9]{1,3})$`) })
-	baseModule  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?:^|/)lib(?:64)?/python3(?:\.[0-9]+)?/(?:site-packages/|dist-packages/|lib-dynload/)?([A-Za-z]\w*)(?:[./]|$)`)
-	})
-	glibcVersion = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`GNU C Library [^\n]{0,200} version (2)\.([0-9]{1,3})`)
-	})
+	interpreter  = proc.Regexp(`^usr/(?:local/)?bin/python3\.([0-9]{1,3})$`)
+	baseModule   = proc.Regexp(`(?:^|/)lib(?:64)?/python3(?:\.[0-9]+)?/(?:site-packages/|dist-packages/|lib-dynload/)?([A-Za-z]\w*)(?:[./]|$)`)
+	glibcVersion = proc.Regexp(`GNU C Library [^\n]{0,200} version (2)\.([0-9]{1,3})`)
 )
 
 // readBase returns the description of a base image. It keeps the result in the cache, because

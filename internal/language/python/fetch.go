@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -73,7 +72,7 @@ func newStore(src language.Source, lock *resolve.Lock, opts runtimeimage.Options
 }
 
 // variable matches a reference to an environment variable in a requirements.txt.
-var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[A-Z0-9_]+\}`) })
+var variable = proc.Regexp(`\$\{[A-Z0-9_]+\}`)
 
 // get returns the wheel of a choice as an open file, and its description.
 func (s *store) get(ctx context.Context, c resolve.Choice, t resolve.Target) (file resolve.File, _ *os.File, err error) {

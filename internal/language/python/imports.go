@@ -6,7 +6,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,10 +15,8 @@ import (
 )
 
 var (
-	importing = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:from\s*(\.*)\s*([\w.]*)\s*)?import\b[\s(]*([^;)[:^ascii:]]*)(?:[;)]|$)`)
-	})
-	comments = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`#[^\n]*|\\\n`) })
+	importing = proc.Regexp(`^(?:from\s*(\.*)\s*([\w.]*)\s*)?import\b[\s(]*([^;)[:^ascii:]]*)(?:[;)]|$)`)
+	comments  = proc.Regexp(`#[^\n]*|\\\n`)
 )
 
 // finders are parts of source that may change where Python finds modules, or when it imports them.
@@ -203,9 +200,7 @@ func addPackage(module string) string {
 	return "add the package of " + module + " to dependencies in " + projectFile + ", and lock again"
 }
 
-var notFound = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`ModuleNotFoundError: No module named '([A-Za-z_][\w.]*)'`)
-})
+var notFound = proc.Regexp(`ModuleNotFoundError: No module named '([A-Za-z_][\w.]*)'`)
 
 // HintMissing adds a hint to an error with the output of a function that ended because a module is not
 // installed. dir is the folder of the function.

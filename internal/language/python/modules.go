@@ -6,16 +6,15 @@ import (
 	"io"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // moduleName matches the file of a module that can be imported.
-var moduleName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_]\w*\.py$`) })
+var moduleName = proc.Regexp(`^[A-Za-z_]\w*\.py$`)
 
 // checkModules returns the first syntax error in the modules of the package top. Files that may be data,
 // such as templates, are not checked: those in folders without __init__.py, and in folders of tests.

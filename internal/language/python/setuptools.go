@@ -11,9 +11,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // setuptoolsPackages is tool.setuptools.packages: names, or how to find them.
@@ -160,12 +160,8 @@ func globs(patterns []string) (*regexp.Regexp, error) {
 // onlySetup matches a setup.py that leaves everything to pyproject.toml, and options a
 // setup.cfg that does not.
 var (
-	onlySetup = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(?:\s|#[^\n]*\n)*(?:import setuptools|from setuptools import setup)\s+(?:if __name__ == ["']__main__["']:\s+)?(?:setuptools\.)?setup\(\)\s*$`)
-	})
-	options = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?m)^\[(?:metadata|options|build_ext|bdist_wheel)\b`)
-	})
+	onlySetup = proc.Regexp(`^(?:\s|#[^\n]*\n)*(?:import setuptools|from setuptools import setup)\s+(?:if __name__ == ["']__main__["']:\s+)?(?:setuptools\.)?setup\(\)\s*$`)
+	options   = proc.Regexp(`(?m)^\[(?:metadata|options|build_ext|bdist_wheel)\b`)
 )
 
 func (in *pyproject) setuptools(dir string) ([]sourceRoot, error) {

@@ -3,19 +3,16 @@ package python
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // encoding matches the declaration of an encoding in one of the first two lines (PEP 263).
-var encoding = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
-})
+var encoding = proc.Regexp(`^(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-_.a-zA-Z0-9]+)`)
 
 // CheckSyntax returns an error that CPython reports when it imports a file, or nil. It needs no parser:
 // it finds errors of brackets, strings, indentation and colons, operands without an operator, and parts

@@ -6,15 +6,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // assignment matches the version in a file of Python.
-var assignment = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:__version__|VERSION|version)(?:\s*:\s*str)?\s*=\s*["'](?P<version>[^"'\n]+)["']`)
-})
+var assignment = proc.Regexp(`(?m)^(?:__version__|VERSION|version)(?:\s*:\s*str)?\s*=\s*["'](?P<version>[^"'\n]+)["']`)
 
 // version returns the version of the project, which may be in another file.
 func (in *pyproject) version(dir string) (string, error) {

@@ -4,18 +4,17 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/language"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 var (
-	scriptReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)$`) })
-	scriptName      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w][\w.+-]*$`) })
+	scriptReference = proc.Regexp(`^([A-Za-z_][\w.]*)\s*:\s*([A-Za-z_][\w.]*)$`)
+	scriptName      = proc.Regexp(`^[\w][\w.+-]*$`)
 )
 
 // script returns the program bin/name in site-packages, which calls an object of Python.

@@ -10,15 +10,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/evanw/esbuild/pkg/api"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // yieldCall is replaced by yield, which cannot be in a module.
@@ -214,7 +213,7 @@ func (p *packages) join(source *built) (*bundle, error) {
 }
 
 // exportStatement matches the last statement that esbuild prints for a module with exports.
-var exportStatement = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^export \{\n(?:  .*\n)+\};\n`) })
+var exportStatement = proc.Regexp(`(?m)^export \{\n(?:  .*\n)+\};\n`)
 
 // withoutExports returns the code without its export statement, which cannot be in a function.
 func (b *built) withoutExports() ([]byte, error) {

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -189,9 +187,7 @@ func (v *view) pathOf(r api.ResolveResult) string {
 }
 
 // importLine matches a statement that esbuild prints for an import of a root.
-var importLine = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^import (?:([^"';]*?) from )?"` + rootScheme + `([^"]+)";$`)
-})
+var importLine = proc.Regexp(`(?m)^import (?:([^"';]*?) from )?"` + rootScheme + `([^"]+)";$`)
 
 // roots returns the roots that the source imports, in the order in which they run.
 func (v *view) roots(ctx context.Context, entry string) ([]root, error) {

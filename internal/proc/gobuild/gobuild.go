@@ -10,10 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -171,7 +169,7 @@ func explain(ctx context.Context, opts Options, err error, output string) error 
 	return err
 }
 
-var importC = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*(import[ \t]+)?"C"[ \t\r]*$`) })
+var importC = proc.Regexp(`(?m)^[ \t]*(import[ \t]+)?"C"[ \t\r]*$`)
 
 // leftOut returns a hint about a file of the package in dir that is not compiled because it uses
 // cgo, or "".

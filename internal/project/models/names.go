@@ -3,11 +3,11 @@ package models
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A typeName is the OpenAPI name of a type in parts.
@@ -55,7 +55,7 @@ func join(parts ...string) string {
 // initialisms are words that have only capitals in names of Go.
 var initialisms = strings.Fields("ACL API ASCII CPU CSS DNS EOF GUID HTML HTTP HTTPS ID IP JSON QPS RAM RPC SLA SMTP SQL SSH TCP TLS TTL UDP UI GID UID UUID URI URL UTF8 VM XML XMPP XSRF XSS SIP RTP AMQP DB TS")
 
-var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[\p{Lu}\d]+([\p{Ll}\d]+|$)`) })
+var word = proc.Regexp(`[\p{Lu}\d]+([\p{Ll}\d]+|$)`)
 
 // goName returns an exported name of Go for a text such as apiVersion, with capitals after
 // digits and separators, as oapi-codegen does.

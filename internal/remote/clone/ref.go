@@ -5,18 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/storer"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 var (
-	fullHash  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{40}$`) })
-	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-fA-F]{4,39}$`) })
+	fullHash  = proc.Regexp(`^[0-9a-fA-F]{40}$`)
+	shortHash = proc.Regexp(`^[0-9a-fA-F]{4,39}$`)
 )
 
 // lookup returns the hash of the branch or tag that ref names, and the value for

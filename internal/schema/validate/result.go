@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/schema"
 )
 
@@ -115,9 +114,7 @@ func (f Fault) String() string {
 
 // unquoted matches messages about a boolean or number instead of a string: in files, YAML 1.1 reads
 // words such as no, on and y as booleans.
-var unquoted = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`must be of type string: "(boolean|integer|number)"$|must be a string, not (a boolean|the number \S+|a number with a fraction)$|^metadata\.\w+: Invalid value: cannot be a (bool|int64|float64)$`)
-})
+var unquoted = proc.Regexp(`must be of type string: "(boolean|integer|number)"$|must be a string, not (a boolean|the number \S+|a number with a fraction)$|^metadata\.\w+: Invalid value: cannot be a (bool|int64|float64)$`)
 
 // byLine orders faults by their lines in the file. Faults with last set come last.
 func byLine(a, b Fault) int {

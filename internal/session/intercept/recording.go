@@ -12,9 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
-	"sync"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -24,6 +22,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // MaxRecordingSize is the maximum size of the file of a recorded call: 256 MiB.
@@ -74,7 +73,7 @@ func newCall(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (c 
 	return c, filepath.Join(fileName(name), fileName(c.Step)+"."+hex.EncodeToString(sum[:8])+".json"), nil
 }
 
-var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-zA-Z0-9_-]+`) })
+var unfit = proc.Regexp(`[^a-zA-Z0-9_-]+`)
 
 // fileName converts the name of a function or step to a valid file name. If it replaces
 // characters or cuts the name, it adds a digest, so that different names have different files.

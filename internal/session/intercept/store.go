@@ -12,8 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
-	"sync"
 	"time"
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
@@ -21,10 +19,11 @@ import (
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/fsx"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // entryName matches the name of a file that contains a cached response.
-var entryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}\.response$`) })
+var entryName = proc.Regexp(`^[0-9a-f]{64}\.response$`)
 
 // abandoned is the age after which a temporary file must have been left by a
 // killed process.

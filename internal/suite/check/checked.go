@@ -1,16 +1,15 @@
 package check
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -122,7 +121,7 @@ func (l *checkedFields) has(resource, path string) bool {
 	})
 }
 
-var indexes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[[0-9]+\]`) })
+var indexes = proc.Regexp(`\[[0-9]+\]`)
 
 // anyIndex returns a path with [*] for each index of a list.
 func anyIndex(path string) string {

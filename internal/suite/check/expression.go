@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -79,9 +78,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 })
 
 // hyphenated matches a field with a hyphen after a dot.
-var hyphenated = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b([a-z][\w.]*)\.(\w+(?:-[A-Za-z]\w*)+)`)
-})
+var hyphenated = proc.Regexp(`\b([a-z][\w.]*)\.(\w+(?:-[A-Za-z]\w*)+)`)
 
 func (e *Env) program(expression string) (cel.Program, error) {
 	env, err := environment()

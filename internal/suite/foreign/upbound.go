@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -252,8 +251,8 @@ func (b *builder) common(timeout *int, values map[string]any, credentials string
 // with the prefix ~ of a loop, or with the suffix of a binding. escaped matches names between
 // backslashes.
 var (
-	expression = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(~\w*\.|\(.*\)$)|->\w+$`) })
-	escaped    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\\(.+)\\$`) })
+	expression = proc.Regexp(`^(~\w*\.|\(.*\)$)|->\w+$`)
+	escaped    = proc.Regexp(`^\\(.+)\\$`)
 )
 
 // plain returns an assertion without the escapes of assertion trees. Expressions, which are

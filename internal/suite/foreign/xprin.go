@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
@@ -101,7 +100,7 @@ func (x *xprin) ignored(field string, f manifest.DecodeFault) {
 	}
 }
 
-var validID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
+var validID = proc.Regexp(`^[A-Za-z0-9_-]+$`)
 
 // A merged is a test with the common part, and the path in the document of each field.
 type merged struct {

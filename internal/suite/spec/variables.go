@@ -3,19 +3,18 @@ package spec
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // variable matches ${each} and ${each.key}, which refer to the row of a table and to a
 // field of it. $${each} is matched too, and stands for the text ${each}.
-var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{each(?:\.([^{}]*))?\}`) })
+var variable = proc.Regexp(`\$?\$\{each(?:\.([^{}]*))?\}`)
 
 // hasVariable reports whether variable matches a part of s. Most texts of thousands of cases have
 // no variable.

@@ -3,9 +3,9 @@ package resolve
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A Requirement is a dependency specifier (PEP 508).
@@ -23,8 +23,8 @@ type Requirement struct {
 }
 
 var (
-	separators = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[-_.]+`) })
-	identifier = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?`) })
+	separators = proc.Regexp(`[-_.]+`)
+	identifier = proc.Regexp(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?`)
 )
 
 // Normalize returns the normalized form of a package's or extra's name (PEP 503).

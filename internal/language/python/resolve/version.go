@@ -3,11 +3,11 @@ package resolve
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 // A Version is a version by PEP 440.
@@ -24,13 +24,11 @@ type Version struct {
 }
 
 // versionPattern matches a version in lower case (PEP 440, appendix B).
-var versionPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
-		`(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?([0-9]*))?` +
-		`(?:-([0-9]+)|[-_.]?(post|rev|r)[-_.]?([0-9]*))?` +
-		`(?:[-_.]?(dev)[-_.]?([0-9]*))?` +
-		`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
-})
+var versionPattern = proc.Regexp(`^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)` +
+	`(?:[-_.]?(alpha|a|beta|b|preview|pre|c|rc)[-_.]?([0-9]*))?` +
+	`(?:-([0-9]+)|[-_.]?(post|rev|r)[-_.]?([0-9]*))?` +
+	`(?:[-_.]?(dev)[-_.]?([0-9]*))?` +
+	`(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$`)
 
 var phases = map[string]string{"alpha": "a", "a": "a", "beta": "b", "b": "b", "preview": "rc", "pre": "rc", "c": "rc", "rc": "rc"}
 

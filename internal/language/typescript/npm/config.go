@@ -9,9 +9,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -93,7 +91,7 @@ func (c *Config) read(file string, env []string) error {
 
 // variable matches a reference to an environment variable. npm keeps the text of a
 // reference to a variable that does not exist, unless the reference ends in "?".
-var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([^}?]+)(\??)\}`) })
+var variable = proc.Regexp(`\$\{([^}?]+)(\??)\}`)
 
 // parseLine parses a line of an .npmrc file. It returns false for comments and sections.
 func parseLine(line string, env []string) (key, value string, ok bool) {

@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"path"
 	"reflect"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/proc"
 )
 
 const (
@@ -132,9 +131,7 @@ func nameOf(at string) string {
 	return at[strings.LastIndex("/"+at, "/"+modules+"/")+len(modules)+1:]
 }
 
-var namePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(@[\w~-][\w.~*'!()-]*/)?[\w~-][\w.~*'!()-]*$`)
-})
+var namePattern = proc.Regexp(`^(@[\w~-][\w.~*'!()-]*/)?[\w~-][\w.~*'!()-]*$`)
 
 // isName reports whether name is a name of a package. Such a name is also a safe path.
 func isName(name string) bool {
