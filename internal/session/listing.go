@@ -60,11 +60,7 @@ func (s *Session) functions(ctx context.Context, p plan, compositions ...composi
 					err := fmt.Errorf("the function %q has no version %q, because it is built from %s", name, ref, fn.Package)
 					return l, &StartError{hint.Wrap(err, "compare with another source or package of the function, or with the project at another git revision")}
 				}
-				pkg, _, _ := strings.Cut(fn.Package, "@")
-				if colon := strings.LastIndexByte(pkg, ':'); colon > strings.LastIndexByte(pkg, '/') {
-					pkg = pkg[:colon]
-				}
-				ref = pkg + ":" + ref
+				ref = withTag(fn.Package, ref)
 			}
 			fn.Name, fn.Package = name, ref
 			l.byName[name] = fn
@@ -187,4 +183,13 @@ func decodeListing(doc manifest.Document) (listing, error) {
 		Name: u.GetName(), Package: pkg, Annotations: u.GetAnnotations(),
 		Position: doc.PositionOf("metadata.annotations." + AnnotationRuntime), PackagePosition: doc.PositionOf("spec.package"),
 	}}, nil
+}
+
+// withTag returns the reference of a package with another tag.
+func withTag(pkg, tag string) string {
+	pkg, _, _ = strings.Cut(pkg, "@")
+	if colon := strings.LastIndexByte(pkg, ':'); colon > strings.LastIndexByte(pkg, '/') {
+		pkg = pkg[:colon]
+	}
+	return pkg + ":" + tag
 }

@@ -168,7 +168,7 @@ func require(op *opsv1alpha1.Operation, watched *unstructured.Unstructured) {
 		if step.Requirements == nil {
 			step.Requirements = &opsv1alpha1.FunctionRequirements{}
 		}
-		name := watched.GetName() // An empty name selects the resource, and none selects all of its kind.
+		name := watched.GetName() // A selector with an empty name finds a resource without a name. Without the field, it finds all of the kind.
 		sel := opsv1alpha1.RequiredResourceSelector{
 			RequirementName: watchedRequirement, APIVersion: watched.GetAPIVersion(), Kind: watched.GetKind(), Name: &name,
 		}
