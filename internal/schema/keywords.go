@@ -157,8 +157,7 @@ func unsupported(at *field.Path, s *apiextensions.JSONSchemaProps, err error) fi
 // field is required, and a column is empty. It ignores an unknown format.
 func (d *Definition) Undeclared() []Fault {
 	found := slices.Clone(d.dropped)
-	first := min(1, len(d.GroupKind.Kind))
-	if near := strings.ToUpper(d.GroupKind.Kind[:first]) + d.GroupKind.Kind[first:]; near != d.GroupKind.Kind {
+	if near := upperKind(d.GroupKind.Kind); near != d.GroupKind.Kind {
 		found = append(found, Fault{Field: "spec.names.kind", Nearest: near, Text: fmt.Sprintf("the kind %q begins with a lower-case letter", d.GroupKind.Kind)})
 	}
 	for i, lazy := range d.versions {
@@ -175,6 +174,12 @@ func (d *Definition) Undeclared() []Fault {
 		}
 	}
 	return found
+}
+
+// upperKind returns a kind with an upper-case letter at the start, as all kinds of Kubernetes have.
+func upperKind(kind string) string {
+	first := min(1, len(kind))
+	return strings.ToUpper(kind[:first]) + kind[first:]
 }
 
 // simplePath matches a JSON path that only selects fields.
