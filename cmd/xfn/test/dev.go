@@ -90,7 +90,7 @@ func (c *DevCmd) Run(ctx context.Context, term *terminal.Terminal, program termi
 	}
 	defer restore()
 	term.Listen = screen.showEvent
-	go screen.awaitReader(cancel)
+	go screen.awaitReader(ctx, cancel)
 	if err := dev.Run(ctx, config, commands, screen.show); err != nil || !errors.Is(context.Cause(ctx), syscall.EPIPE) {
 		return err
 	}

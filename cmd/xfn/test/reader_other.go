@@ -2,7 +2,10 @@
 
 package test
 
-import "os"
+import (
+	"context"
+	"os"
+)
 
 // awaitClosed returns false: on this system, only a write tells that the reader of a pipe has closed it.
-func awaitClosed(*os.File) bool { return false }
+func awaitClosed(context.Context, *os.File) bool { return false }

@@ -55,9 +55,9 @@ func newScreen(t *terminal.Terminal, page string) *screen {
 }
 
 // awaitReader calls quit with EPIPE when the reader of stdout, such as head, has closed it. Without it,
-// the loop would run until the next round writes.
-func (s *screen) awaitReader(quit context.CancelCauseFunc) {
-	if s.stdout != nil && awaitClosed(s.stdout) {
+// the loop would run until the next round writes. It returns at most a second after the end of ctx.
+func (s *screen) awaitReader(ctx context.Context, quit context.CancelCauseFunc) {
+	if s.stdout != nil && awaitClosed(ctx, s.stdout) {
 		quit(syscall.EPIPE)
 	}
 }
