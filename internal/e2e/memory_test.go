@@ -18,7 +18,7 @@ func memoryFiles() map[string]string {
 	const xr = "apiVersion: harbor.example.org/v1\nkind: Pier\nmetadata: {name: p}\n"
 	properties := strings.Builder{}
 	for i := range 12_000 {
-		fmt.Fprintf(&properties, "          p%d: {type: object, properties: {a: {type: string}}}\n", i)
+		fmt.Fprintf(&properties, "              p%d: {type: object, properties: {a: {type: string}}}\n", i)
 	}
 	list := strings.Builder{}
 	for i := range 10_000 {
@@ -65,6 +65,9 @@ spec:
       openAPIV3Schema:
         type: object
         properties:
+          spec:
+            type: object
+            properties:
 ` + properties.String(),
 	}
 }
