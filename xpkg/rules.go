@@ -304,7 +304,7 @@ func (e exampleChecker) check(ctx context.Context, at string, data map[string]an
 	}
 	what := fmt.Sprintf("kind %s of %s", kind, apiVersion)
 	err := def.Serves(gvk.Version)
-	if err != nil && (created || !strings.Contains(err.Error(), schema.ErrNotServed.Error())) {
+	if err != nil && (created || !errors.Is(err, schema.ErrNotServed)) {
 		e.add(rule, below("apiVersion"), "", "%s: %v", what, err)
 		return
 	}
