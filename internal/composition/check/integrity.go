@@ -217,10 +217,13 @@ func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessChec
 	default:
 		return
 	}
-	if r.FieldPath != nil && *r.FieldPath == "" {
+	if r.FieldPath == nil {
+		// Validate returns only the first error, which may be of another field.
+		if field, _ := spec.SplitError(err); field != "fieldPath" {
+			c.add(CheckWithoutFieldPath, at+".fieldPath", "no path is set for type %s", r.Type)
+		}
+	} else if *r.FieldPath == "" {
 		empty(CheckWithoutFieldPath, "fieldPath", "the path is empty, so it refers to the whole resource")
-	} else if r.FieldPath == nil && (err == nil || !strings.HasPrefix(err.Error(), "fieldPath: ")) {
-		c.add(CheckWithoutFieldPath, at+".fieldPath", "no path is set for type %s", r.Type)
 	}
 }
 
