@@ -248,7 +248,7 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 		r.Nearest = v.nearest(gvk)
 		if v.misspells(gvk.GroupKind(), r.Nearest) || r.Nearest != "" && schema.Misspelled(r.APIVersion, r.Kind) == r.Nearest {
 			r.Status, found = Invalid, []schema.Fault{v.unmatched(gvk, r.Nearest)}
-		} else if found = schema.AnyMetadata(obj); len(found) > 0 {
+		} else if found = slices.DeleteFunc(schema.AnyMetadata(obj), isOfOtherTool); len(found) > 0 {
 			r.Status = Invalid
 		}
 	}
@@ -266,6 +266,13 @@ func (v *Validator) object(ctx context.Context, obj map[string]any, at place) (R
 		r.Faults = []Fault{{Text: "the definition of its kind at " + manifest.Position(r.definition.Path, r.definition.Line) + " is invalid"}}
 	}
 	return r, true
+}
+
+// isOfOtherTool reports whether f, a fault in the metadata of an object whose kind has no
+// definition, may be due to another tool than Kubernetes, such as Backstage or eksctl: it is an
+// unknown field that is neither misspelled nor a field of the object itself.
+func isOfOtherTool(f schema.Fault) bool {
+	return f.Unknown && f.Nearest == "" && !slices.Contains([]string{"metadata.spec", "metadata.status", "metadata.data"}, f.Field)
 }
 
 // validate returns the faults of an object, and sets the status in r: Valid or NoSchema. If the
