@@ -34,6 +34,8 @@ var mistakenFiles = map[string]string{
 	"shop/functions/f/a.gotmpl":    "a: b\n",
 	"shut/crossplane-project.yaml": "apiVersion: dev.crossplane.io/v1alpha1\nkind: Project\nmetadata: {name: shut}\nspec:\n  repository: REGISTRY/acme/shut\n  imageConfigs:\n  - spec: {matchImages: [{prefix: xpkg.crossplane.io/crossplane-contrib/}], rewriteImage: {prefix: 127.0.0.1:1/none/}}\n",
 	"shut/functions/f/a.gotmpl":    "a: b\n",
+	"kinds/other.yaml":             "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: b}\nspec: {compositeTypeRef: {apiVersion: example.org/v1, kind: Bucket}, mode: Pipeline, pipeline: [{step: a, functionRef: {name: function-auto-ready}}]}\n",
+	"kinds/a/composition.yaml":     "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\nmetadata: {name: a}\nspec: {compositeTypeRef: {apiVersion: example.org/v1, kind: XA}, mode: Pipeline, pipeline: [{step: a, functionRef: {name: function-auto-ready}}]}\n",
 	"cm.yaml":                      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n",
 }
 
@@ -252,6 +254,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the project in the working directory is locked", "lock --check --lock-file none.lock", "is not up to date", "run xfn lock --lock-file none.lock\n"},
 		{"an image that was not pulled is not locked offline", "lock newer.yaml --lock-file none.lock --offline", "is not in the cache", "run this command once without --offline"},
 		{"a claim needs its XRD", "render xr.yaml --compositions other.yaml", "no Composition is for XA", "for a claim, add its XRD, too"},
+		{"the Composition is in a folder of the folder", "render xr.yaml --compositions kinds", "no Composition is for XA", "name the directory kinds/a, too: directories in kinds are not read"},
 		{"the dump has no kind of the Compositions", "diff other.yaml -o xr.yaml", "it has XA, and the Compositions are for Bucket", "correct the kinds"},
 		{"a repository without a registry is in lower case", "project build --repository ACME/x", "expected a repository in lower case", `write the repository in lower case: "acme/x"`},
 		{"definitions among the resources are not schemas", "validate xrd.yaml all", "CRDs and XRDs among the resources are not used as schemas", "name their files among the schemas, too"},

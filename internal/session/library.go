@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	apiextv1 "github.com/crossplane/crossplane/apis/v2/apiextensions/v1"
+	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/xfn-dev/xfn/internal/composition"
 	"github.com/xfn-dev/xfn/internal/composition/reconciler"
@@ -112,6 +114,28 @@ func (s *Session) definingDocuments(ctx context.Context, in Inputs) (docs []mani
 		docs = append(docs, doc)
 	}
 	return definitions(docs)
+}
+
+// unreadFolder returns a hint with the first folder in one of the parents that has a Composition for
+// XRs of a kind. Folders in the parents are not read for a library.
+func (s *Session) unreadFolder(ctx context.Context, parents []string, gvk kschema.GroupVersionKind) string {
+	for _, parent := range parents {
+		entries, _ := afero.ReadDir(s.config.Reader.FS, parent) // A file has no entries.
+		for _, e := range entries {
+			if !e.IsDir() {
+				continue
+			}
+			folder := filepath.Join(parent, e.Name())
+			docs, err := s.config.Reader.All(ctx, folder)
+			if err != nil {
+				continue
+			}
+			if l, err := composition.Load(docs); err == nil && len(l.For(gvk)) > 0 {
+				return fmt.Sprintf("name the directory %s, too: directories in %s are not read", folder, parent)
+			}
+		}
+	}
+	return ""
 }
 
 // A NoCompositionError is the error of Inputs.Live for files with objects, but without a

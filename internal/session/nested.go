@@ -106,7 +106,7 @@ func (w *walk) asXR(u *unstructured.Unstructured) (*unstructured.Unstructured, e
 
 // request returns the render request for xr, and the Composition that xr
 // selects. It sets missing fields of xr.
-func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e composition.Entry, err error) {
+func (w *walk) request(ctx context.Context, xr *unstructured.Unstructured) (req render.Request, e composition.Entry, err error) {
 	xrd := w.xrdFor(xr.GroupVersionKind())
 	req = w.plan.request
 	req.XR = xr
@@ -114,6 +114,9 @@ func (w *walk) request(xr *unstructured.Unstructured) (req render.Request, e com
 		return req, e, fmt.Errorf("applying the defaults of the XRD of %s: %w", xrd.Kind(), err)
 	}
 	if e, err = w.library.Select(xr); err != nil {
+		if gvk := xr.GroupVersionKind(); len(w.library.For(gvk)) == 0 {
+			err = hint.Wrap(err, w.session.unreadFolder(ctx, w.plan.in.Compositions, gvk))
+		}
 		return req, e, fmt.Errorf("selecting a Composition for %s: %w", composition.Describe(xr), err)
 	}
 	req.Composition = e.Composition
@@ -156,7 +159,7 @@ func (f *family) renderOne(ctx context.Context, n int, e composition.Entry, req 
 // visit renders xr, whose Result is r, and all XRs below it. path has the names of composed
 // resources from the first XR to xr.
 func (w *walk) visit(ctx context.Context, xr *unstructured.Unstructured, r Result, path []string) error {
-	req, entry, err := w.request(xr)
+	req, entry, err := w.request(ctx, xr)
 	if err != nil {
 		return w.fail(r, err)
 	}
