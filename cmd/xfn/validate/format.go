@@ -45,7 +45,12 @@ func (t textFormat) result(r validate.Result) error {
 	case r.Status == validate.NoSchema:
 		return t.missing(r)
 	}
-	for _, f := range r.Faults {
+	return t.faults(r, r.Faults)
+}
+
+// faults prints some of the faults of a resource.
+func (t textFormat) faults(r validate.Result, faults []validate.Fault) error {
+	for _, f := range faults {
 		note, mark, what := note(r, f, t.strict), "[x]", "schema validation error "
 		switch {
 		case f.Warning:
@@ -54,7 +59,7 @@ func (t textFormat) result(r validate.Result) error {
 			what = "CEL validation error "
 		}
 		what += of(r) + " : "
-		if r.Kind == "" && r.APIVersion == "" && r.Name == "" && !f.Warning {
+		if r.Kind == "" && r.APIVersion == "" && r.Name == "" {
 			what = ""
 		}
 		excerpt := t.excerpts.Of(note)
@@ -71,27 +76,41 @@ func (t textFormat) result(r validate.Result) error {
 	return nil
 }
 
-// missing prints that the schema of a resource is missing or invalid.
+// missing prints that the schema of a resource is missing or invalid, and the warnings of the resource.
 func (t textFormat) missing(r validate.Result) error {
 	text := "could not find CRD/XRD for: " + kindOf(r) + hint.DidYouMean(r.Nearest)
-	if len(r.Faults) > 0 {
-		text = "could not use CRD/XRD for: " + kindOf(r) + ": " + r.Faults[0].String()
+	unusable, warnings := unusable(r)
+	for _, f := range unusable {
+		text = "could not use CRD/XRD for: " + kindOf(r) + ": " + f.String()
 	}
 	if err := t.write(t.term.Severity(terminal.Annotation{Warning: !t.strict}, "[!]"), text+at(r.Path, r.Line), ""); err != nil {
 		return err
 	}
-	for _, f := range r.Faults {
+	for _, f := range unusable {
 		if err := t.term.Annotate(note(r, f, t.strict)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return t.faults(r, warnings)
+}
+
+// unusable returns the fault of a resource without a schema that says why the schema cannot be used,
+// if there is one, and the warnings of the resource.
+func unusable(r validate.Result) (reason, warnings []validate.Fault) {
+	for _, f := range r.Faults {
+		if f.Warning {
+			warnings = append(warnings, f)
+		} else {
+			reason = append(reason, f)
+		}
+	}
+	return reason, warnings
 }
 
 // note returns a fault as a message about its line. A missing schema is an error if strict.
 func note(r validate.Result, f validate.Fault, strict bool) terminal.Annotation {
 	rule := "schema"
-	if r.Status == validate.NoSchema {
+	if r.Status == validate.NoSchema && !f.Warning {
 		rule = "no-schema"
 	}
 	return terminal.Annotation{Warning: f.Warning || r.Status == validate.NoSchema && !strict, Path: r.Path, Line: f.Line, Rule: rule, Title: of(r), Text: f.String()}

@@ -277,8 +277,8 @@ func (o *output) add(r validate.Result) error {
 
 // notes returns the faults of a result, and that its schema is missing, which is an error if strict.
 func notes(r validate.Result, strict bool) (all []terminal.Annotation) {
-	if r.Status == validate.NoSchema && len(r.Faults) == 0 {
-		return []terminal.Annotation{{Warning: !strict, Path: r.Path, Line: r.Line, Rule: "no-schema", Title: of(r), Text: "there is no CRD or XRD of " + kindOf(r)}}
+	if reason, _ := unusable(r); r.Status == validate.NoSchema && len(reason) == 0 {
+		all = append(all, terminal.Annotation{Warning: !strict, Path: r.Path, Line: r.Line, Rule: "no-schema", Title: of(r), Text: "there is no CRD or XRD of " + kindOf(r)})
 	}
 	for _, f := range r.Faults {
 		all = append(all, note(r, f, strict))
