@@ -168,7 +168,11 @@ func (f *finder) dependencyKind(c content, at, key string, dep map[string]any) {
 			f.add(rule, at+".apiVersion", "", "%s.apiVersion is %q, but Crossplane %s does not serve kind %s of it: %v", at, apiVersion, release, kind, err)
 		}
 	}
-	named, _, _ := strings.Cut(path.Base(fieldpath.Text(dep, key)), "-")
+	base := path.Base(fieldpath.Text(dep, key))
+	if strings.Contains(base, "_") {
+		return // The package of a function in a project is named after the project, as in configuration-a_b.
+	}
+	named, _, _ := strings.Cut(base, "-")
 	if i := slices.IndexFunc(kinds, func(k string) bool { return strings.ToLower(k) == named && k != kind }); i >= 0 {
 		f.add(rule, at+"."+key, "did you mean kind: "+kinds[i]+"?", "%s is of kind %s, but the name of the package %q is the name of a %s", at, kind, fieldpath.Text(dep, key), kinds[i]).Warning = true
 	}
