@@ -107,7 +107,8 @@ func (r *reader) packageKind(at string, p Package) {
 	}
 	last := path.Base(p.Package)
 	for kind, prefix := range map[string]string{"Provider": "provider-", "Function": "function-", "Configuration": "configuration-"} {
-		if strings.HasPrefix(last, prefix) && p.Kind != "" && p.Kind != kind {
+		// The package of a function in another project is named after that project, as in configuration-a_b.
+		if strings.HasPrefix(last, prefix) && !strings.Contains(last, "_") && p.Kind != "" && p.Kind != kind {
 			r.warn(at, "%s: the package %q is of kind %s, but its name is the name of a %s", at, p.Package, p.Kind, kind)
 		}
 	}
