@@ -152,10 +152,16 @@ func (r *reader) languages(given []string) {
 	if len(given) == 0 {
 		r.fail(field, "%s must not be empty: leave the field out for all languages", field)
 	}
-	r.p.Languages = given
+	r.p.Languages = []string{}
 	for i, l := range given {
-		if !slices.Contains(Languages, l) {
-			r.fail(fmt.Sprintf("%s[%d]", field, i), "%s[%d] is %q, expected one of %s", field, i, l, strings.Join(Languages, ", "))
+		at := fmt.Sprintf("%s[%d]", field, i)
+		switch {
+		case slices.Contains(Languages, l):
+			r.p.Languages = append(r.p.Languages, l)
+		case l == "typescript": // Projects use it with a version of the crossplane CLI that is not released.
+			r.warn(at, "%s is %q, for which no schemas are generated", at, l)
+		default:
+			r.fail(at, "%s is %q, expected one of %s", at, l, strings.Join(Languages, ", "))
 		}
 	}
 }

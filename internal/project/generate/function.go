@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -91,7 +92,7 @@ func allowed(p *project.Project, language string) error {
 	if slices.Contains(p.Languages, schemas) {
 		return nil
 	}
-	return hint.Wrap(p.At("spec.schemas.languages", fmt.Errorf("a function in %s needs schemas for %s, but the project has schemas for %s", language, schemas, strings.Join(p.Languages, ", "))),
+	return hint.Wrap(p.At("spec.schemas.languages", fmt.Errorf("a function in %s needs schemas for %s, but the project has schemas for %s", language, schemas, cmp.Or(strings.Join(p.Languages, ", "), "no language"))),
 		"add "+schemas+" to spec.schemas.languages, or choose another language")
 }
 
