@@ -2,6 +2,7 @@ package image_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -150,7 +151,8 @@ func TestSaveLinks(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
 	blob := filepath.Join(dir, "blobs", "sha256", digest.Hex)
-	e2e.WriteFile(t, blob, "what the cache has")
+	content := e2e.Must(io.ReadAll(e2e.Must(layer.Compressed())(t)))(t)
+	e2e.WriteFile(t, blob, string(content))
 	folder := e2e.Must(s.Save(t.Context(), remotetest.Image(t, v1.Config{}, layer)))(t)
 	one := e2e.Must(os.Stat(blob))(t)
 	other, err := os.Stat(filepath.Join(folder, "blobs", "sha256", digest.Hex))
