@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -38,12 +37,12 @@ func (f folders) header(name string) *tar.Header {
 
 // scan lists the files of a base image that the tree is laid over.
 func (t *tree) scan(ctx context.Context, base v1.Image) (*scan, error) {
-	s := &scan{ours: map[string]fs.FileMode{}, theirs: map[string]entry{}}
+	s := &scan{ours: map[string]bool{}, theirs: map[string]entry{}}
 	for _, dir := range parents(t.at) {
-		s.ours[dir] = fs.ModeDir
+		s.ours[dir] = true
 	}
-	for _, n := range t.nodes {
-		s.ours[path.Join(t.at, n.name)] = n.kind
+	for _, f := range t.files {
+		s.ours[path.Join(t.at, f.Path)] = strings.HasSuffix(f.Path, "/")
 	}
 	if err := oci.ReadLayers(ctx, base, s.add); err != nil {
 		return nil, fmt.Errorf("reading the base image's layers: %w", err)
@@ -53,9 +52,9 @@ func (t *tree) scan(ctx context.Context, base v1.Image) (*scan, error) {
 
 // A scan lists the files of an image by its layers.
 type scan struct {
-	// ours are the paths and file types of a tree. theirs are the files of the image, by
-	// their paths without a leading slash.
-	ours   map[string]fs.FileMode
+	// ours are the paths of a tree, and whether they are directories. theirs are the files of the
+	// image, by their paths without a leading slash.
+	ours   map[string]bool
 	theirs map[string]entry
 	// partial is true if the image has more than MaxFiles files: theirs then lacks files
 	// that are not in ours.
@@ -121,8 +120,8 @@ func (s *scan) folders() (folders, error) {
 	both := folders{}
 	for _, name := range slices.Sorted(maps.Keys(s.theirs)) {
 		e := s.theirs[name]
-		kind, shared := s.ours[name]
-		ours, theirs := kind.IsDir(), e.isDir()
+		ours, shared := s.ours[name]
+		theirs := e.isDir()
 		switch {
 		case !shared || ours && e.kind == 0:
 		case ours && theirs:

@@ -53,12 +53,11 @@ type Dir struct {
 // The function in the images listens on port 9443 and does not run as root. The images
 // depend only on the base images, the content of the directory and opts.Created. The
 // caller must close them. Errors name the directory.
-func FromDir(ctx context.Context, d Dir, opts Options) (_ *Images, err error) {
+func FromDir(ctx context.Context, d Dir, opts Options) (*Images, error) {
 	t, err := d.read(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("making a runtime image of %q: %w", d.Path, errors.Join(err, d.Base.Close()))
 	}
-	defer func() { err = errors.Join(err, t.root.Close()) }()
 	all, err := FromLayers(ctx, Layered{Base: d.Base, Layers: func(ctx context.Context, target Target) ([]Layer, Config, error) {
 		return t.layers(ctx, target.Base, opts)
 	}}, opts)
@@ -87,15 +86,8 @@ func (d Dir) read(ctx context.Context, opts Options) (*tree, error) {
 		return nil, fmt.Errorf("choosing a base image: %w", err)
 	}
 	opts.Progress.Step("reading " + d.Path)
-	root, err := openRoot(d.Path)
-	if err != nil {
-		return nil, err
-	}
-	t := &tree{Dir: d, root: root, at: strings.TrimPrefix(d.Workdir, "/"), programs: map[string]string{}}
-	if t.nodes, err = list(ctx, root, ".", nil); err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	return t, nil
+	files, err := list(ctx, d.Path, ".", nil)
+	return &tree{Dir: d, at: strings.TrimPrefix(d.Workdir, "/"), files: files, programs: map[string]string{}}, err
 }
 
 // layers returns the layer of the directory for a base image. The layers of base images

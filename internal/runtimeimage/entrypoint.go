@@ -91,15 +91,9 @@ func pathOf(env []string) string {
 
 // overlay adds the files of a tree, as its layer does.
 func (s *scan) overlay(t *tree) {
-	for _, n := range t.nodes {
-		e := entry{kind: tar.TypeReg, folder: folder{mode: n.mode()}}
-		switch {
-		case n.kind.IsDir():
-			e.kind = tar.TypeDir
-		case n.link != "":
-			e = entry{kind: tar.TypeSymlink, link: n.link}
-		}
-		s.set(path.Join(t.at, n.name), e)
+	for _, f := range t.files {
+		e := entry{kind: f.header().Typeflag, link: f.Link, folder: folder{mode: f.Mode}}
+		s.set(path.Join(t.at, f.Path), e)
 	}
 }
 

@@ -57,16 +57,8 @@ func (f Folder) Layer(ctx context.Context, report progress.Func) (_ Layer, err e
 	if err != nil {
 		return Layer{}, err
 	}
-	root, err := openRoot(f.Root)
-	if err != nil {
-		return Layer{}, err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	nodes, err := list(ctx, root, dir, func(link string) (string, error) { return f.target(link, report) })
-	if err != nil {
-		return Layer{}, err
-	}
-	return Layer{Key: f.At, Write: func(w io.Writer) error { return f.write(ctx, w, nodes) }}, nil
+	files, err := list(ctx, f.Root, dir, func(link string) (string, error) { return f.target(link, report) })
+	return Layer{Key: f.At, Write: func(w io.Writer) error { return f.write(ctx, w, files) }}, err
 }
 
 // resolve replaces f.Root by its path without links, and returns the path of f.Dir in it.
@@ -116,7 +108,7 @@ func (f *Folder) target(link string, report progress.Func) (string, error) {
 	return rel, nil
 }
 
-func (f *Folder) write(ctx context.Context, w io.Writer, nodes []node) (err error) {
+func (f *Folder) write(ctx context.Context, w io.Writer, files []TarFile) error {
 	tw, top := newTarWriter(ctx, w), []string{f.At}
 	if f.Parents {
 		top = parents(f.At)
@@ -124,21 +116,13 @@ func (f *Folder) write(ctx context.Context, w io.Writer, nodes []node) (err erro
 	for _, dir := range top {
 		tw.add(dir, f.header(tar.TypeDir, dir, f.Mode), nil)
 	}
-	if len(nodes) == 0 {
-		return tw.close()
-	}
-	root, err := openRoot(f.Root)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	for _, n := range nodes {
-		name := path.Join(f.At, n.name)
-		switch {
-		case !n.kind.IsDir():
-			tw.add(n.name, f.header(tar.TypeReg, name, cmp.Or(f.FileMode, n.mode())), func() (io.ReadCloser, error) { return root.Open(n.file) })
-		case !f.FilesOnly:
-			tw.add(n.name, f.header(tar.TypeDir, name, 0o755), nil)
+	for _, n := range files {
+		h := f.header(tar.TypeReg, path.Join(f.At, n.Path), cmp.Or(f.FileMode, n.Mode))
+		if n.Open == nil {
+			h.Typeflag, h.Mode = tar.TypeDir, n.Mode
+		}
+		if n.Open != nil || !f.FilesOnly {
+			tw.add(n.Path, h, n.Open)
 		}
 	}
 	return tw.close()

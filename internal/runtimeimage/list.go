@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -24,28 +25,32 @@ type lister struct {
 	// follow decides about a symbolic link. Nil means that links are kept.
 	follow func(link string) (target string, err error)
 
-	nodes []node
+	files []TarFile
 	seen  int // how many files and directories were visited
 	size  int64
 }
 
-// list returns the files in the directory dir of root, which must not be empty. The files
-// of a directory are sorted by name. follow returns the path in root to which the link at a
-// path leads, or "" to leave the link out. If follow is nil, list keeps links as they are.
-func list(ctx context.Context, root *os.Root, dir string, follow func(link string) (string, error)) ([]node, error) {
-	l := &lister{root: root, follow: follow}
-	var err error
-	l.ignore, err = fsx.ReadIgnore(func(name string) (fs.File, error) { return root.Open(filepath.Join(dir, name)) })
+// list returns the files in the directory dir below root, which must not be empty. Their paths are
+// relative to dir, and the files of a directory are sorted by name. follow returns the path below root
+// to which the link at a path leads, or "" to leave the link out. If follow is nil, list keeps links as
+// they are.
+func list(ctx context.Context, root, dir string, follow func(link string) (string, error)) (_ []TarFile, err error) {
+	l := &lister{follow: follow}
+	if l.root, err = openRoot(root); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.root.Close()) }()
+	l.ignore, err = fsx.ReadIgnore(func(name string) (fs.File, error) { return l.root.Open(filepath.Join(dir, name)) })
 	if err != nil {
 		return nil, err
 	}
 	if err := l.folder(ctx, step{file: dir}); err != nil {
 		return nil, err
 	}
-	if len(l.nodes) == 0 {
+	if len(l.files) == 0 {
 		return nil, hint.Wrap(errors.New("the directory is empty"), "put the function into the directory first")
 	}
-	return l.nodes, nil
+	return l.files, nil
 }
 
 // A step is a directory to list.
@@ -84,82 +89,61 @@ func (l *lister) folder(ctx context.Context, s step) error {
 }
 
 func (l *lister) entry(ctx context.Context, s step, d fs.DirEntry) error {
-	n := node{name: path.Join(s.name, d.Name()), file: filepath.Join(s.file, d.Name()), kind: d.Type()}
+	name, file, kind, stat := path.Join(s.name, d.Name()), filepath.Join(s.file, d.Name()), d.Type(), d.Info
 	// A temporary file may be the package that is being built.
-	if fsx.IsTemporary(d.Name()) || leftOut(d) || l.ignore.Match(n.name, d.IsDir()) {
+	if fsx.IsTemporary(d.Name()) || leftOut(d) || l.ignore.Match(name, d.IsDir()) {
 		return nil
 	}
 	if l.seen++; l.seen > MaxFiles {
 		return fmt.Errorf("the directory has more than %d files", MaxFiles)
 	}
-	if n.kind == fs.ModeSymlink && l.follow != nil {
-		return l.link(ctx, s, n)
-	}
-	return l.add(ctx, s, n, d.Info)
-}
-
-// link adds the file or directory to which a link leads.
-func (l *lister) link(ctx context.Context, s step, n node) error {
-	target, err := l.follow(n.file)
-	if err != nil || target == "" {
-		return err
-	}
-	info, err := l.root.Stat(target)
-	if err != nil {
-		return fmt.Errorf("reading %q: %w", n.name, fsx.Cause(err))
-	}
-	n.file, n.kind, s.linked = target, info.Mode().Type(), true
-	return l.add(ctx, s, n, func() (fs.FileInfo, error) { return info, nil })
-}
-
-func (l *lister) add(ctx context.Context, s step, n node, stat func() (fs.FileInfo, error)) error {
-	info, err := l.check(&n, stat)
-	if err != nil {
-		return err
-	}
-	if !n.kind.IsDir() || !s.linked {
-		l.nodes = append(l.nodes, n)
-	}
-	if n.kind.IsDir() {
-		s.file, s.name = n.file, n.name
-		return l.folder(ctx, s)
-	}
-	if info != nil {
-		l.size += info.Size()
-	}
-	if l.size > MaxBytes {
-		return fmt.Errorf("the files of the directory are larger than %d GiB", MaxBytes>>30)
-	}
-	return nil
-}
-
-// check returns an error for a file that cannot be in a layer. It returns the attributes of
-// a regular file, and completes n.
-func (l *lister) check(n *node, stat func() (fs.FileInfo, error)) (fs.FileInfo, error) {
-	switch {
-	case strings.HasPrefix(path.Base(n.name), oci.Whiteout):
-		return nil, fmt.Errorf("the name of file %q would mark another file as deleted in an image", n.name)
-	case path.Ext(n.name) == ".xpkg" && n.kind == 0:
-		return nil, hint.Wrap(fmt.Errorf("file %q is a package, which each new package would contain", n.name), "write packages to another directory, by -o")
-	}
-	switch n.kind {
-	case fs.ModeDir:
-		return nil, nil
-	case fs.ModeSymlink:
-		link, err := l.root.Readlink(n.file)
-		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", n.name, fsx.Cause(err))
+	unread := func(err error) error { return fmt.Errorf("reading %q: %w", name, fsx.Cause(err)) }
+	if kind == fs.ModeSymlink && l.follow != nil {
+		target, err := l.follow(file)
+		if err != nil || target == "" {
+			return err
 		}
-		n.link = filepath.ToSlash(link)
-		return nil, nil
+		info, err := l.root.Stat(target)
+		if err != nil {
+			return unread(err)
+		}
+		file, kind, s.linked, stat = target, info.Mode().Type(), true, func() (fs.FileInfo, error) { return info, nil }
+	}
+	switch {
+	case strings.HasPrefix(d.Name(), oci.Whiteout):
+		return fmt.Errorf("the name of file %q would mark another file as deleted in an image", name)
+	case path.Ext(name) == ".xpkg" && kind == 0:
+		return hint.Wrap(fmt.Errorf("file %q is a package, which each new package would contain", name), "write packages to another directory, by -o")
+	}
+	f := TarFile{Path: name, Mode: 0o644}
+	switch kind {
+	case fs.ModeDir:
+		if !s.linked {
+			l.files = append(l.files, TarFile{Path: name + "/", Mode: 0o755})
+		}
+		s.file, s.name = file, name
+		return l.folder(ctx, s)
+	case fs.ModeSymlink:
+		link, err := l.root.Readlink(file)
+		if err != nil {
+			return unread(err)
+		}
+		f.Link = filepath.ToSlash(link)
 	case 0:
 		info, err := stat()
 		if err != nil {
-			return nil, fmt.Errorf("reading %q: %w", n.name, fsx.Cause(err))
+			return unread(err)
 		}
-		n.executable = info.Mode()&0o100 != 0
-		return info, nil
+		if info.Mode()&0o100 != 0 {
+			f.Mode = 0o755
+		}
+		f.Open = func() (io.ReadCloser, error) { return os.OpenInRoot(l.root.Name(), file) }
+		if l.size += info.Size(); l.size > MaxBytes {
+			return fmt.Errorf("the files of the directory are larger than %d GiB", MaxBytes>>30)
+		}
 	default:
-		return nil, hint.Wrap(fmt.Errorf("file %q is a %s, which an image cannot contain", n.name, kindOf(n.kind)), "remove it from the directory")
+		return hint.Wrap(fmt.Errorf("file %q is a %s, which an image cannot contain", name, kindOf(kind)), "remove it from the directory")
 	}
+	l.files = append(l.files, f)
+	return nil
 }

@@ -34,6 +34,13 @@ func NewTarFile(name string, mode int64, data []byte) TarFile {
 	return TarFile{Path: name, Mode: mode, Size: int64(len(data)), Open: open}
 }
 
+func (f TarFile) header() *tar.Header {
+	if f.Link != "" {
+		return &tar.Header{Typeflag: tar.TypeSymlink, Name: f.Path, Linkname: f.Link, Mode: 0o777}
+	}
+	return header(f.Path, f.Mode, f.Size)
+}
+
 // WriteTar writes the tar of a layer with these files, in their order, and the directories that
 // lead to them. Root owns all entries, and their modification times are zero.
 func WriteTar(ctx context.Context, w io.Writer, files []TarFile) error {
@@ -46,11 +53,7 @@ func WriteTar(ctx context.Context, w io.Writer, files []TarFile) error {
 			}
 			made[dir] = true
 		}
-		h := header(f.Path, f.Mode, f.Size)
-		if f.Link != "" {
-			h = &tar.Header{Typeflag: tar.TypeSymlink, Name: f.Path, Linkname: f.Link, Mode: 0o777}
-		}
-		tw.add("/"+f.Path, h, f.Open)
+		tw.add("/"+f.Path, f.header(), f.Open)
 	}
 	return tw.close()
 }

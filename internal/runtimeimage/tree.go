@@ -1,7 +1,6 @@
 package runtimeimage
 
 import (
-	"archive/tar"
 	"context"
 	"debug/elf"
 	"encoding/binary"
@@ -10,8 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -27,30 +26,11 @@ const (
 // A tree is a Dir with the list of its files.
 type tree struct {
 	Dir
-	root  *os.Root
-	at    string // the path of the directory in the image, without a leading slash
-	nodes []node // in the order of the layer: a directory comes before its content
+	at    string    // the path of the directory in the image, without a leading slash
+	files []TarFile // in the order of the layer: a directory comes before its content
 	// programs maps a processor to the path of the first program or library for it in the
 	// tree. write fills programs.
 	programs map[string]string
-}
-
-// A node is a file, directory or symbolic link in a tree.
-type node struct {
-	// name is the path in the image, relative to the tree. file is the path in tree.root.
-	name, file string
-	kind       fs.FileMode
-	link       string
-	// executable is true for a file that its owner may execute.
-	executable bool
-}
-
-// mode returns the mode of a file: readable by all, and executable by all if its owner may execute it.
-func (n node) mode() int64 {
-	if n.executable {
-		return 0o755
-	}
-	return 0o644
 }
 
 // openRoot opens a directory. It does not follow symbolic links, except if dir itself is one.
@@ -104,28 +84,29 @@ func (t *tree) write(ctx context.Context, w io.Writer, have folders) error {
 	for _, dir := range parents(t.at) {
 		tw.add(dir, have.header(dir), nil)
 	}
-	for _, n := range t.nodes {
-		switch name := path.Join(t.at, n.name); n.kind {
-		case fs.ModeDir:
-			tw.add(n.name, have.header(name), nil)
-		case fs.ModeSymlink:
-			tw.add(n.name, &tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: n.link, Mode: 0o777}, nil)
-		default:
-			tw.add(n.name, header(name, n.mode(), 0), func() (io.ReadCloser, error) { return t.open(n.file) })
+	for _, f := range t.files {
+		name, open := f.Path, f.Open
+		if f.Path = path.Join(t.at, name); open != nil {
+			open = func() (io.ReadCloser, error) { return t.open(name, f) }
 		}
+		h := f.header()
+		if strings.HasSuffix(name, "/") {
+			h = have.header(f.Path)
+		}
+		tw.add(name, h, open)
 	}
 	return tw.close()
 }
 
 // open opens a file, and records the processor of a program or library.
-func (t *tree) open(file string) (*os.File, error) {
-	f, err := t.root.Open(filepath.FromSlash(file))
-	if err == nil {
-		if arch := processor(f); arch != "" && t.programs[arch] == "" {
-			t.programs[arch] = file
+func (t *tree) open(name string, f TarFile) (io.ReadCloser, error) {
+	r, err := f.Open()
+	if at, ok := r.(io.ReaderAt); ok && err == nil {
+		if arch := processor(at); arch != "" && t.programs[arch] == "" {
+			t.programs[arch] = name
 		}
 	}
-	return f, err
+	return r, err
 }
 
 // processors maps the machine types of ELF files to Go's names of processors (GOARCH).
