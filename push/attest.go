@@ -2,12 +2,11 @@ package push
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
@@ -23,54 +22,38 @@ func (w *work) setStatements(all []Attestation) error {
 	return nil
 }
 
-// attest adds the attestations that the key has not signed yet. In a dry run it only counts
-// them. It is called after sign.
-func (w *work) attest(ctx context.Context) error {
-	w.result.Attested = 0
-	if len(w.statements) == 0 {
-		return nil
-	}
-	digest := w.result.Digest
-	tag := w.refs[0].Context().Tag(signature.AttestationTag(digest))
-	img, all, err := w.attachment(ctx, tag, image.Attestations)
-	if err != nil {
-		return err
-	}
-	for _, s := range w.statements {
-		done, err := w.signer.attested(all, digest, s)
-		if err != nil {
-			return err
-		}
-		if done {
-			continue
-		}
-		w.result.Attested++
-		if w.dry {
-			continue
-		}
-		signed, err := w.signer.attest(ctx, s)
-		if err != nil {
-			return err
-		}
-		if img, err = signature.AppendAttestation(img, signed); err != nil {
-			return err
-		}
-	}
-	if w.result.Attested == 0 || w.dry {
-		return nil
-	}
-	return w.putAttachment(ctx, img, tag)
+// A claim is what the signer signs: a signature of the package, or an attestation.
+type claim struct {
+	// matches reports whether a signature is the claim by a key.
+	matches func(signature.Signature, *signature.PublicKey) bool
+	create  func(*signature.PrivateKey) (signature.Signature, error)
+	// entry returns the entry in a log. verifier is the public key in PEM.
+	entry func(signed signature.Signature, verifier []byte) signature.LogEntry
 }
 
-// attested reports whether all has an attestation of a Statement by the key that is also
-// in the log. It does for attestations what has does for signatures. Call prepare before.
-func (s *signer) attested(all []signature.Signature, digest v1.Hash, statement []byte) (bool, error) {
-	return s.find(all, func(have signature.Signature, verifier []byte) bool {
-		for _, found := range signature.Attested([]signature.Signature{have}, digest, s.key.Public()) {
-			if bytes.Equal(found[0], statement) && s.logged(have.Bundle, signature.EnvelopeEntry(have.Payload, verifier)) {
-				return true
+func signatureOf(repo name.Repository, digest v1.Hash) claim {
+	return claim{
+		matches: func(have signature.Signature, key *signature.PublicKey) bool {
+			return key.Count([]signature.Signature{have}, digest) > 0
+		},
+		create: func(key *signature.PrivateKey) (signature.Signature, error) { return key.Sign(repo, digest) },
+		entry: func(signed signature.Signature, verifier []byte) signature.LogEntry {
+			return signature.HashedEntry(signed.Payload, signed.Value, verifier)
+		},
+	}
+}
+
+func attestationOf(digest v1.Hash, statement []byte) claim {
+	return claim{
+		matches: func(have signature.Signature, key *signature.PublicKey) bool {
+			for _, found := range signature.Attested([]signature.Signature{have}, digest, key) {
+				return bytes.Equal(found[0], statement)
 			}
-		}
-		return false
-	})
+			return false
+		},
+		create: func(key *signature.PrivateKey) (signature.Signature, error) { return key.Attest(statement) },
+		entry: func(signed signature.Signature, verifier []byte) signature.LogEntry {
+			return signature.EnvelopeEntry(signed.Payload, verifier)
+		},
+	}
 }

@@ -62,42 +62,72 @@ func (w *work) sign(ctx context.Context) error {
 	if w.signer == nil {
 		return nil
 	}
-	repo, digest := w.refs[0].Context(), w.result.Digest
-	tag := signature.Tag(repo, digest)
-	w.result.Signature = tag.Name()
-	img, all, err := w.attachment(ctx, tag, image.Signatures)
-	if err != nil {
-		return err
-	}
 	if err := w.signer.prepare(ctx); err != nil {
 		return err
 	}
-	if w.signed, err = w.signer.has(all, digest); err != nil {
-		return err
-	}
-	w.result.Signed = !w.signed
-	if !w.signed && !w.dry {
-		if err := w.addSignature(ctx, img, tag); err != nil {
-			return err
-		}
-	}
-	w.signed = w.signed || !w.dry
-	return w.attest(ctx)
-}
-
-// addSignature adds a new signature to img, which is at tag.
-func (w *work) addSignature(ctx context.Context, img v1.Image, tag name.Tag) error {
-	s, err := w.signer.sign(ctx, tag.Context(), w.result.Digest)
+	repo, digest := w.refs[0].Context(), w.result.Digest
+	tag := signature.Tag(repo, digest)
+	w.result.Signature = tag.Name()
+	added, err := w.addClaims(ctx, tag, image.Signatures, signature.Append, signatureOf(repo, digest))
 	if err != nil {
 		return err
 	}
-	if img, err = signature.Append(img, s); err != nil {
-		return err
+	w.result.Signed, w.signed = added > 0, added == 0 || !w.dry
+	var attestations []claim
+	for _, s := range w.statements {
+		attestations = append(attestations, attestationOf(digest, s))
 	}
-	return w.putAttachment(ctx, img, tag)
+	if len(attestations) > 0 {
+		w.result.Attested, err = w.addClaims(ctx, repo.Tag(signature.AttestationTag(digest)), image.Attestations, signature.AppendAttestation, attestations...)
+	}
+	return err
 }
 
-// putAttachment pushes img, what is attached to the package, to tag.
+type readAttachment = func(context.Context, name.Repository, v1.Hash, *remote.Client) (v1.Image, []signature.Signature, error)
+
+// addClaims adds the claims that the key has not signed yet to the existing ones, which read reads from
+// tag, and returns their number. In a dry run it only counts them, and first checks that tag exists,
+// because some registries refuse to read a repository that does not exist yet.
+func (w *work) addClaims(ctx context.Context, tag name.Tag, read readAttachment, appendTo func(v1.Image, signature.Signature) (v1.Image, error), claims ...claim) (added int, err error) {
+	var img v1.Image
+	var all []signature.Signature
+	exists := true
+	if w.dry {
+		var at v1.Hash
+		at, err = w.to.ManifestAt(ctx, tag.TagStr())
+		exists = at != v1.Hash{}
+	}
+	if err == nil && exists {
+		img, all, err = read(ctx, tag.Context(), w.result.Digest, w.remote)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range claims {
+		done, err := w.signer.has(all, c)
+		if err != nil {
+			return added, err
+		}
+		if done {
+			continue
+		}
+		if added++; w.dry {
+			continue
+		}
+		signed, err := w.signer.sign(ctx, c)
+		if err != nil {
+			return added, err
+		}
+		if img, err = appendTo(img, signed); err != nil {
+			return added, err
+		}
+	}
+	if added == 0 || w.dry {
+		return added, nil
+	}
+	return added, w.putAttachment(ctx, img, tag)
+}
+
 func (w *work) putAttachment(ctx context.Context, img v1.Image, tag name.Tag) error {
 	p, err := planOf(ctx, img)
 	if err != nil {
@@ -105,17 +135,4 @@ func (w *work) putAttachment(ctx context.Context, img v1.Image, tag name.Tag) er
 	}
 	put := &work{plan: p, refs: []name.Reference{tag}, jobs: w.jobs, to: w.to, report: func(int64) {}}
 	return put.do(ctx)
-}
-
-// attachment returns the existing signatures or attestations of the package, which read
-// reads from tag. In a dry run it first checks that tag exists, because some registries
-// refuse to read a repository that does not exist yet.
-func (w *work) attachment(ctx context.Context, tag name.Tag, read func(context.Context, name.Repository, v1.Hash, *remote.Client) (v1.Image, []signature.Signature, error)) (v1.Image, []signature.Signature, error) {
-	if w.dry {
-		at, err := w.to.ManifestAt(ctx, tag.TagStr())
-		if err != nil || at == (v1.Hash{}) {
-			return nil, nil, err
-		}
-	}
-	return read(ctx, tag.Context(), w.result.Digest, w.remote)
 }

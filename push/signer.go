@@ -10,9 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
-
 	"github.com/xfn-dev/xfn/internal/remote"
 	"github.com/xfn-dev/xfn/internal/signature"
 )
@@ -97,68 +94,37 @@ func (s *signer) prepare(ctx context.Context) error {
 	return s.log.Trust(ctx)
 }
 
-// has reports whether one of all is a signature of digest by the key that is also in the
-// log. A new certificate always needs a new signature. Call prepare before.
-func (s *signer) has(all []signature.Signature, digest v1.Hash) (bool, error) {
-	return s.find(all, func(have signature.Signature, verifier []byte) bool {
-		return s.key.Public().Count([]signature.Signature{have}, digest) > 0 && s.logged(have.Bundle, signature.HashedEntry(have.Payload, have.Value, verifier))
-	})
-}
-
-// find reports whether matches is true for one of all. verifier is the public key in PEM.
-func (s *signer) find(all []signature.Signature, matches func(have signature.Signature, verifier []byte) bool) (bool, error) {
+// has reports whether one of all is the claim by the key, and is also in the log. A new certificate
+// always needs a new signature. Call prepare before.
+func (s *signer) has(all []signature.Signature, c claim) (bool, error) {
 	if s.key == nil {
 		return false, nil
 	}
 	verifier, err := s.key.VerifierPEM()
-	return err == nil && slices.ContainsFunc(all, func(have signature.Signature) bool { return matches(have, verifier) }), err
+	return err == nil && slices.ContainsFunc(all, func(have signature.Signature) bool {
+		var unlogged error
+		if s.log != nil {
+			_, unlogged = s.log.Key.Verify(have.Bundle, c.entry(have, verifier))
+		}
+		return unlogged == nil && c.matches(have, s.key.Public())
+	}), err
 }
 
-// logged reports whether the log has an entry, by its bundle. Without a log it returns true.
-func (s *signer) logged(bundle []byte, e signature.LogEntry) bool {
-	if s.log == nil {
-		return true
+// sign returns the signature of a claim, which is in the log if there is one. With an identity token,
+// it is by a new key.
+func (s *signer) sign(ctx context.Context, c claim) (signed signature.Signature, err error) {
+	key := s.key
+	if key == nil {
+		if key, err = s.authority.Certify(ctx, s.token); err != nil {
+			return signed, err
+		}
 	}
-	_, err := s.log.Key.Verify(bundle, e)
-	return err == nil
-}
-
-// keyFor returns the key for new signatures. With an identity token, it is a new key.
-func (s *signer) keyFor(ctx context.Context) (*signature.PrivateKey, error) {
-	if s.key != nil {
-		return s.key, nil
-	}
-	return s.authority.Certify(ctx, s.token)
-}
-
-// add returns the signature that create makes, which is in the log if there is one.
-func (s *signer) add(ctx context.Context, create func(*signature.PrivateKey) (signature.Signature, error), entry func(signed signature.Signature, verifier []byte) signature.LogEntry) (signed signature.Signature, err error) {
-	key, err := s.keyFor(ctx)
-	if err != nil {
-		return signed, err
-	}
-	if signed, err = create(key); err != nil || s.log == nil {
+	if signed, err = c.create(key); err != nil || s.log == nil {
 		return signed, err
 	}
 	verifier, err := key.VerifierPEM()
 	if err == nil {
-		signed.Bundle, err = s.log.Add(ctx, entry(signed, verifier))
+		signed.Bundle, err = s.log.Add(ctx, c.entry(signed, verifier))
 	}
 	return signed, err
-}
-
-// sign returns a signature of digest, which is in the log.
-func (s *signer) sign(ctx context.Context, repo name.Repository, digest v1.Hash) (signature.Signature, error) {
-	sign := func(key *signature.PrivateKey) (signature.Signature, error) { return key.Sign(repo, digest) }
-	return s.add(ctx, sign, func(signed signature.Signature, verifier []byte) signature.LogEntry {
-		return signature.HashedEntry(signed.Payload, signed.Value, verifier)
-	})
-}
-
-// attest returns an attestation of a Statement, which is in the log.
-func (s *signer) attest(ctx context.Context, statement []byte) (signature.Signature, error) {
-	attest := func(key *signature.PrivateKey) (signature.Signature, error) { return key.Attest(statement) }
-	return s.add(ctx, attest, func(signed signature.Signature, verifier []byte) signature.LogEntry {
-		return signature.EnvelopeEntry(signed.Payload, verifier)
-	})
 }
