@@ -2,6 +2,7 @@ package generate
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -68,15 +69,20 @@ func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.De
 	case f.Images.Offline:
 		return nil, errOffline
 	case d.K8s != nil:
+		at := locked(*d)
 		return []models.Source{{ID: sourceID(*d), Version: d.K8s.Version, Definitions: func(ctx context.Context) (models.Definitions, error) {
-			return f.kubernetesAPI(ctx, *d)
+			files, _, err := f.files(ctx, at, "")
+			if err != nil {
+				return nil, err
+			}
+			return defineOpenAPI(files)
 		}}}, nil
 	}
-	files, version, err := f.files(ctx, *d)
+	files, digest, err := f.filesOf(ctx, *d)
 	if err != nil {
 		return nil, err
 	}
-	return []models.Source{{ID: sourceID(*d), Version: version, Definitions: func(context.Context) (models.Definitions, error) {
+	return []models.Source{{ID: sourceID(*d), Version: strings.TrimPrefix(digest, digestPrefix), Definitions: func(context.Context) (models.Definitions, error) {
 		return define(files)
 	}}}, nil
 }
@@ -84,7 +90,7 @@ func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.De
 // Documents returns the documents of the CRDs in a git repository or at a URL. For any other
 // dependency, it returns no documents.
 func (f *Fetcher) Documents(ctx context.Context, d project.Dependency) ([]manifest.Document, error) {
-	files, _, err := f.files(ctx, d)
+	files, _, err := f.filesOf(ctx, d)
 	if err != nil {
 		return nil, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err)
 	}
@@ -119,31 +125,53 @@ func (f *Fetcher) checkDefinitions(ctx context.Context, d project.Dependency, so
 	return err
 }
 
-// files returns the YAML files in a git repository or at a URL, and their version.
-func (f *Fetcher) files(ctx context.Context, d project.Dependency) ([]yamlFile, string, error) {
+// filesOf returns files for a git repository or a file at a URL, and no files for other dependencies.
+func (f *Fetcher) filesOf(ctx context.Context, d project.Dependency) ([]yamlFile, string, error) {
 	switch {
 	case d.Git != nil:
-		from := *d.Git
+		return f.files(ctx, locked(d), d.Git.Path)
+	case d.HTTP != nil:
+		return f.files(ctx, locked(d), "")
+	}
+	return nil, "", nil
+}
+
+// files returns the YAML files of a dependency that is not a package, and what a lock file has for it:
+// the commit of a git repository, or the digest of the content. dir is a folder of a git repository.
+func (f *Fetcher) files(ctx context.Context, d lock.Dependency, dir string) (files []yamlFile, digest string, err error) {
+	if repository, ok := strings.CutPrefix(d.Package, lock.GitPrefix); ok {
+		from := project.GitSource{Repository: repository, Ref: d.Version, Path: dir}
 		if f.Lock != nil {
-			commit, err := f.Lock.APIDigest(locked(d))
-			if err != nil {
+			if from.Ref, err = f.Lock.APIDigest(d); err != nil {
 				return nil, "", err
 			}
-			from.Ref = commit
 		}
 		return f.git(ctx, from)
-	case d.HTTP != nil:
-		data, err := f.get(ctx, d.HTTP.URL)
+	}
+	urls := []string{d.Package}
+	if version, ok := strings.CutPrefix(d.Package, lock.KubernetesPrefix); ok {
+		if err := project.CheckRelease("k8s:", version); err != nil {
+			return nil, "", err
+		}
+		urls = nil
+		for _, file := range kubernetesFiles {
+			urls = append(urls, fmt.Sprintf("%s/v%s/api/openapi-spec/v3/%s_openapi.json", f.Kubernetes, strings.TrimPrefix(version, "v"), file))
+		}
+	}
+	sum := sha256.New()
+	for _, at := range urls {
+		data, err := f.get(ctx, at)
 		if err != nil {
 			return nil, "", err
 		}
-		digest := digestOf(data)
-		if f.Lock != nil {
-			err = f.Lock.CheckAPI(locked(d), digest)
-		}
-		return []yamlFile{{d.HTTP.URL, data}}, strings.TrimPrefix(digest, digestPrefix), err
+		sum.Write(data)
+		files = append(files, yamlFile{at, data})
 	}
-	return nil, "", nil
+	digest = fmt.Sprintf("%s%x", digestPrefix, sum.Sum(nil))
+	if f.Lock != nil {
+		err = f.Lock.CheckAPI(d, digest)
+	}
+	return files, digest, err
 }
 
 // packages returns the sources of a package and of the packages that it depends on. A new dependency,

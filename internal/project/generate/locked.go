@@ -2,7 +2,6 @@ package generate
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,15 +15,6 @@ import (
 )
 
 const digestPrefix = "sha256:"
-
-// digestOf returns the digest of texts that follow each other.
-func digestOf(texts ...[]byte) string {
-	sum := sha256.New()
-	for _, t := range texts {
-		sum.Write(t)
-	}
-	return fmt.Sprintf("%s%x", digestPrefix, sum.Sum(nil))
-}
 
 // LockedDependency returns a dependency of a project as a lock file has it, with its position.
 func LockedDependency(p *project.Project, d project.Dependency) lock.Dependency {
@@ -53,47 +43,17 @@ func (f *Fetcher) APIDigest(ctx context.Context, d lock.Dependency) (digest stri
 	if f.Images.Offline {
 		return "", errOffline
 	}
-	if version, ok := strings.CutPrefix(d.Package, lock.KubernetesPrefix); ok {
-		_, digest, err = f.kubernetes(ctx, version)
-		return digest, err
-	}
-	if repository, ok := strings.CutPrefix(d.Package, lock.GitPrefix); ok {
-		_, digest, err = f.git(ctx, project.GitSource{Repository: repository, Ref: d.Version})
-		return digest, err
-	}
-	data, err := f.get(ctx, d.Package)
-	return digestOf(data), err
+	_, digest, err = f.files(ctx, d, "")
+	return digest, err
 }
 
 // kubernetesFiles are the OpenAPI documents that have models.
 var kubernetesFiles = strings.Fields("api__v1 apis__apps__v1 apis__autoscaling__v1 apis__batch__v1 apis__networking.k8s.io__v1 apis__policy__v1 apis__rbac.authorization.k8s.io__v1 apis__storage.k8s.io__v1")
 
-// kubernetes returns the OpenAPI documents of a version of Kubernetes, and their digest.
-func (f *Fetcher) kubernetes(ctx context.Context, version string) (texts [][]byte, digest string, err error) {
-	if err := project.CheckRelease("k8s:", version); err != nil {
-		return nil, "", err
-	}
-	for _, file := range kubernetesFiles {
-		data, err := f.get(ctx, fmt.Sprintf("%s/v%s/api/openapi-spec/v3/%s_openapi.json", f.Kubernetes, strings.TrimPrefix(version, "v"), file))
-		if err != nil {
-			return nil, "", err
-		}
-		texts = append(texts, data)
-	}
-	return texts, digestOf(texts...), nil
-}
-
-func (f *Fetcher) kubernetesAPI(ctx context.Context, d project.Dependency) (models.Definitions, error) {
-	texts, digest, err := f.kubernetes(ctx, d.K8s.Version)
-	if err == nil && f.Lock != nil {
-		err = f.Lock.CheckAPI(locked(d), digest)
-	}
-	if err != nil {
-		return nil, err
-	}
+func defineOpenAPI(files []yamlFile) (models.Definitions, error) {
 	all := models.Definitions{}
-	for i, text := range texts {
-		if err := all.OpenAPI(text); err != nil {
+	for i, f := range files {
+		if err := all.OpenAPI(f.data); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", kubernetesFiles[i], err)
 		}
 	}
