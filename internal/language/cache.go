@@ -84,7 +84,6 @@ func (c Cache) Prune(ctx context.Context, dir string, before time.Time, dry bool
 	return u, nil
 }
 
-// remove removes an entry, unless a build uses it.
 func (c Cache) remove(root *os.Root, entry string) (removed bool, err error) {
 	if c.Lock != "" {
 		f, err := root.OpenFile(filepath.Join(entry, c.Lock), os.O_RDWR, 0)
@@ -98,7 +97,6 @@ func (c Cache) remove(root *os.Root, entry string) (removed bool, err error) {
 	return true, fsx.RemoveAll(root, entry)
 }
 
-// sizeOf returns the size of all files in a folder.
 func sizeOf(ctx context.Context, root *os.Root, dir string) (size int64, err error) {
 	err = fs.WalkDir(root.FS(), dir, func(_ string, d fs.DirEntry, err error) error {
 		switch {

@@ -103,7 +103,6 @@ type kclScan struct {
 	endDepth int
 }
 
-// add records the names that a file defines and uses.
 func (k *kclNames) add(file, source string) {
 	s := kclScan{kclNames: k, file: file, source: source, tokens: kclTokens(source)}
 	for i, t := range s.tokens {
@@ -167,7 +166,6 @@ func isKnownToKCL(name string) bool {
 	return strings.Contains(kclKnown, " "+name+" ")
 }
 
-// addName adds a name as a definition or a use.
 func (s *kclScan) addName(i int) {
 	t, before := s.tokens[i], s.text(i-1)
 	s.count[t.text]++

@@ -14,7 +14,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
 
-// tools are the settings of build backends.
 type tools struct {
 	Hatch struct {
 		Version struct {

@@ -74,7 +74,6 @@ func scanBase(ctx context.Context, img v1.Image, arch string) (base, error) {
 	return b, nil
 }
 
-// file reads the versions from one file of a layer.
 func (b *base) file(name string, h *tar.Header, content io.Reader) error {
 	m := interpreter().FindStringSubmatch(name)
 	short := path.Base(name)

@@ -56,7 +56,6 @@ func (s *store) fetch(ctx context.Context, file resolve.File, path string) (err 
 	return f.Commit(path, 0o600)
 }
 
-// A partial is the beginning of a file.
 type partial struct {
 	f    *fsx.AtomicFile
 	size int64

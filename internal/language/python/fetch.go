@@ -123,7 +123,6 @@ func cached[T any](file string, valid func(T) bool, find func() (T, error)) (v T
 	return v, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), fsx.WriteFile(file, 0o600, data))
 }
 
-// openVerified opens a file whose content has this SHA-256 sum.
 func openVerified(path, sum string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {

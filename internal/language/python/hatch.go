@@ -15,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/language/python/resolve"
 )
 
-// hatchBuild are the settings of builds with hatchling.
 type hatchBuild struct {
 	hatchTarget
 	Targets struct{ Wheel hatchTarget }
@@ -35,7 +34,6 @@ type hatchTarget struct {
 	Hooks        map[string]any
 }
 
-// wheel returns the settings for a wheel.
 func (b hatchBuild) wheel() hatchTarget {
 	w := b.Targets.Wheel
 	for _, list := range []struct{ own, all *[]string }{

@@ -22,7 +22,6 @@ var (
 // finders are parts of source that may change where Python finds modules, or when it imports them.
 var finders = []string{"__lazy_modules__", "sys.path", "sys.modules", "from sys import", "path.append", "path.extend", "path.insert", "meta_path", "path_hooks", "addsitedir", "__path__"}
 
-// A statement is the text of a statement, and its offset in the source.
 type statement struct {
 	text string
 	at   int
@@ -195,7 +194,6 @@ func (i *importer) resolve(m imported, file string) (missing string) {
 	return ""
 }
 
-// addPackage returns the next action for a module that is not installed.
 func addPackage(module string) string {
 	return "add the package of " + module + " to dependencies in " + projectFile + ", and lock again"
 }

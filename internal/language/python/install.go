@@ -99,7 +99,6 @@ func (p *project) entryPoints() string {
 	return b.String()
 }
 
-// A collector reads the source files of a project.
 type collector struct {
 	root  fs.FS
 	site  string

@@ -49,7 +49,6 @@ func readLock(dir, root string) (*resolve.Lock, error) {
 	return readWorkspace(dir, root)
 }
 
-// readWorkspace reads the uv.lock in a folder above dir.
 func readWorkspace(dir, root string) (*resolve.Lock, error) {
 	for at := range fsx.Parents(filepath.Join(dir, "..")) {
 		if !fsx.IsWithin(root, at) {

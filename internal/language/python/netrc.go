@@ -12,7 +12,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// A netrc has the credentials of a netrc file, by host.
 type netrc map[string]*url.Userinfo
 
 // readNetrc reads the file that the variable NETRC names, or .netrc in HOME.

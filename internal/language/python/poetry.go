@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// A poetry has the settings of poetry-core.
 type poetry struct {
 	Version  string
 	Packages []struct {

@@ -38,7 +38,6 @@ type pyproject struct {
 	Tool tools
 }
 
-// A project is the source of a package.
 type project struct {
 	dir string
 	// file is the path of its pyproject.toml, for errors.
@@ -53,7 +52,6 @@ type project struct {
 	roots []sourceRoot
 }
 
-// readProject reads the pyproject.toml in dir.
 func readProject(dir string) (*project, error) {
 	data, err := fsx.ReadFile(filepath.Join(dir, projectFile), maxText)
 	if errors.Is(err, fs.ErrNotExist) {

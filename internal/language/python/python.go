@@ -179,7 +179,6 @@ func (b *builder) read() (err error) {
 	return err
 }
 
-// projects returns the project and its source folders.
 func (b *builder) projects() []*project { return append([]*project{b.project}, b.local...) }
 
 // layers returns the layers for a platform: the environment with its packages, then the

@@ -89,7 +89,6 @@ func newFinder(table map[string]any) (*finder, error) {
 	return f, nil
 }
 
-// roots returns a root for each package that the finder finds in a project.
 func (f *finder) roots(dir string) ([]sourceRoot, error) {
 	include, err := globs(f.include)
 	if err != nil {

@@ -48,7 +48,6 @@ func lex(source string) *lexer {
 	return l
 }
 
-// A lexer reads logical lines.
 type lexer struct {
 	source string
 	at     int

@@ -14,7 +14,6 @@ import (
 // assignment matches the version in a file of Python.
 var assignment = proc.Regexp(`(?m)^(?:__version__|VERSION|version)(?:\s*:\s*str)?\s*=\s*["'](?P<version>[^"'\n]+)["']`)
 
-// version returns the version of the project, which may be in another file.
 func (in *pyproject) version(dir string) (string, error) {
 	t, pattern := in.Tool, assignment()
 	switch {

@@ -164,7 +164,6 @@ func (w *wheel) checkTags(t resolve.Target) error {
 	return nil
 }
 
-// read returns the content of a file in the folder of metadata.
 func (w *wheel) read(name string) (string, error) {
 	full := w.info + "/" + name
 	i := slices.IndexFunc(w.files, func(f *zip.File) bool { return f.Name == full })

@@ -48,7 +48,6 @@ func newHash(digest string) (hash.Hash, string, error) {
 
 var errDigest = errors.New("the content differs from the digest in RECORD")
 
-// readRecord reads the digests of all files.
 func (w *wheel) readRecord() error {
 	text, err := w.read("RECORD")
 	if err != nil {

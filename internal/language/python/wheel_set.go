@@ -18,7 +18,6 @@ type FileSet struct {
 	size  int64
 }
 
-// An owned is a file and the package that it is from.
 type owned struct {
 	File
 	owner string

@@ -38,7 +38,6 @@ globalThis.require ??= __createRequire(import.meta.url);
 globalThis.__filename ??= import.meta.filename ?? new URL(import.meta.url).pathname;
 globalThis.__dirname ??= new URL(".", import.meta.url).pathname.slice(0, -1);`
 
-// A bundle is a program in one file.
 type bundle struct {
 	code, sourceMap []byte
 	// packages are the packages that have a part in the bundle. external are the packages
@@ -47,7 +46,6 @@ type bundle struct {
 	warnings           []string
 }
 
-// makeBundle bundles the function with the packages of a tree.
 func (b *builder) makeBundle(ctx context.Context, t *tree) (_ *bundle, err error) {
 	parent, err := os.OpenRoot(b.tempDir())
 	if err != nil {
@@ -86,7 +84,6 @@ func (b *builder) makeBundle(ctx context.Context, t *tree) (_ *bundle, err error
 
 func (b *builder) tempDir() string { return cmp.Or(b.opts.TempDir, os.TempDir()) }
 
-// options returns the options of esbuild for a file of the project.
 func (v *view) options(entry string) api.BuildOptions {
 	dir := filepath.Join(v.at, filepath.FromSlash(v.relative(".")))
 	return api.BuildOptions{
@@ -111,7 +108,6 @@ type built struct {
 	meta            *metafile
 }
 
-// build runs esbuild.
 func build(ctx context.Context, o api.BuildOptions) (*built, error) {
 	c, failed := api.Context(o)
 	if failed != nil {
@@ -144,7 +140,6 @@ func build(ctx context.Context, o api.BuildOptions) (*built, error) {
 	return b, nil
 }
 
-// whole bundles the source and its packages together.
 func (v *view) whole(ctx context.Context, entry string) (*bundle, error) {
 	o := v.options(entry)
 	o.Sourcemap, o.Banner = api.SourceMapLinked, map[string]string{"js": banner}
@@ -167,7 +162,6 @@ func locate(dir string, m api.Message) string {
 	return fmt.Sprintf("%s:%d:%d: ", filepath.Join(dir, filepath.FromSlash(m.Location.File)), m.Location.Line, m.Location.Column+1)
 }
 
-// explain returns an error with the messages of esbuild.
 func (p *project) explain(all []api.Message) error {
 	var errs []error
 	for _, m := range all[:min(len(all), maxMessages)] {

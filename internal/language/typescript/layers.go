@@ -60,7 +60,6 @@ func fileOf(name, file string, info fs.FileInfo) runtimeimage.TarFile {
 	return f
 }
 
-// packagesLayer returns a layer with packages in node_modules.
 func (b *builder) packagesLayer(ctx context.Context, t *tree, all []*npm.Package) (runtimeimage.Layer, error) {
 	files := &collector{}
 	for _, p := range all {
@@ -85,7 +84,6 @@ func (b *builder) packagesLayer(ctx context.Context, t *tree, all []*npm.Package
 	return layerOf(ctx, "packages "+keyOf(all), files.all), nil
 }
 
-// A collector lists the files of a layer.
 type collector struct {
 	all  []runtimeimage.TarFile
 	size int64

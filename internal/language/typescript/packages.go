@@ -89,7 +89,6 @@ func esbuild() string {
 	return ""
 }
 
-// describe sets the kinds of the roots.
 func (v *view) describe(ctx context.Context, p *packages) error {
 	o := v.options("")
 	o.EntryPoints, o.Outdir, o.Outfile = nil, o.AbsWorkingDir, ""

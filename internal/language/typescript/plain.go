@@ -58,7 +58,6 @@ func (b *builder) plainLayers(ctx context.Context, t *tree) ([]runtimeimage.Laye
 	return layers, main, b.use(t, t.packages)
 }
 
-// addSource adds the files and folders of a function in JavaScript.
 func (b *builder) addSource(ctx context.Context, files *collector, at string) error {
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {

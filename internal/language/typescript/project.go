@@ -21,7 +21,6 @@ import (
 
 const tsconfig = "tsconfig.json"
 
-// A project is the source of a function.
 type project struct {
 	// dir has the source, lockDir the lock file, and root all files of the project. The paths
 	// are absolute. dir is in lockDir or equal to it, and lockDir is in root or equal to it.
@@ -143,7 +142,6 @@ func (p *project) noLock() error {
 	return hint.Wrap(fmt.Errorf("reading %q: %w", npm.LockFile, fs.ErrNotExist), "run npm install, and commit "+npm.LockFile)
 }
 
-// readFile reads a file of at most limit bytes.
 func readFile(name string, limit int64) ([]byte, error) {
 	data, err := fsx.ReadFile(name, limit)
 	if err != nil {

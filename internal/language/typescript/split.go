@@ -139,13 +139,11 @@ func (v *view) resolutionKey(a api.OnResolveArgs) string {
 	}
 }
 
-// inPackage reports whether a path in the view is a package, or in one.
 func (v *view) inPackage(at string) bool {
 	p := v.owner(at + "/file")
 	return p != nil && !p.Link
 }
 
-// onLoad makes text the content of the modules in a namespace.
 func onLoad(b api.PluginBuild, namespace, dir string, text func(path string) string) {
 	b.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: namespace}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
 		content := text(a.Path)

@@ -102,7 +102,6 @@ type builder struct {
 	lacks map[string]bool
 }
 
-// A tree has the packages for some platforms.
 type tree struct {
 	key      string
 	packages []*npm.Package
@@ -111,7 +110,6 @@ type tree struct {
 	bundle func() (*bundle, error)
 }
 
-// prepare reads the project, and fetches its packages.
 func prepare(ctx context.Context, src language.Source, opts runtimeimage.Options) (*builder, error) {
 	if src.Base == nil {
 		return nil, errors.New("no base image with Node.js is given")
@@ -216,7 +214,6 @@ func nodeOf(ctx context.Context, base v1.Image) (string, error) {
 	return "", hint.Wrap(errors.New("reading the base image: it has no program node"), "use a base image with Node.js")
 }
 
-// use notes the packages that an image has.
 func (b *builder) use(t *tree, packages []*npm.Package) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

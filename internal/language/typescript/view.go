@@ -80,7 +80,6 @@ func newView(ctx context.Context, p *project, t *tree, at string) (*view, error)
 	return v, nil
 }
 
-// path returns the path in the view of a location in the lock file.
 func (v *view) path(location string) (string, error) {
 	up, err := filepath.Rel(v.root, v.lockDir)
 	if err != nil {

@@ -118,7 +118,6 @@ func (l *Lock) checkRequires(project string, required []Requirement, t Target) e
 	return nil
 }
 
-// check returns an error if a requirement is not installed in a version that it accepts.
 func (l *Lock) check(project string, required []Requirement, packages []Package, t Target) error {
 	for _, r := range required {
 		if r.URL != "" || !r.Marker.Match(t.Environment()) {
@@ -166,7 +165,6 @@ func (l *Lock) installed(required []Requirement, t Target) ([]Package, error) {
 	return all, nil
 }
 
-// walk follows the dependencies of the project.
 func (l *Lock) walk(required []Requirement, t Target) ([]Package, error) {
 	byName := map[string][]Package{}
 	for _, p := range l.Packages {

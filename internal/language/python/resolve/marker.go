@@ -142,7 +142,6 @@ func ParseMarker(text string) (Marker, error) {
 	return m, nil
 }
 
-// parseAll returns the results of parse for all parts of a lock file.
 func parseAll[T, R any](parts []T, parse func(T) (R, error)) ([]R, error) {
 	var all []R
 	for _, part := range parts {
@@ -163,7 +162,6 @@ type markerParser struct {
 func (p *markerParser) any() (*condition, error) { return p.list("or", p.all) }
 func (p *markerParser) all() (*condition, error) { return p.list("and", p.one) }
 
-// list parses conditions that are joined by the word op.
 func (p *markerParser) list(op string, next func() (*condition, error)) (*condition, error) {
 	c := &condition{op: op}
 	for {

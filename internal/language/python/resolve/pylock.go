@@ -25,7 +25,6 @@ type pylockPackage struct {
 	Directory             *struct{ Path, Subdirectory string }
 }
 
-// A pylockWheel is a wheel, or an archive that may be a wheel.
 type pylockWheel struct {
 	Name, URL, Path string
 	Hashes          map[string]string
@@ -97,7 +96,6 @@ func (in pylockPackage) parse() (p Package, err error) {
 	return p, nil
 }
 
-// file returns the path of the file, or the path in its URL.
 func (w pylockWheel) file() string {
 	if u, err := url.Parse(w.URL); err == nil && w.Path == "" {
 		return u.Path

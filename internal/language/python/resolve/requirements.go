@@ -10,7 +10,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 )
 
-// A requirementsParser parses a requirements.txt and the files that it includes.
 type requirementsParser struct {
 	*Lock
 	read func(name string) ([]byte, error)
@@ -54,14 +53,12 @@ func (p *requirementsParser) parse(file string, data []byte, add func(file, line
 	return nil
 }
 
-// uncomment removes a comment and the spaces around a line.
 func uncomment(line string) string {
 	line = " " + strings.ReplaceAll(line, "\t", " ")
 	line, _, _ = strings.Cut(line, " #")
 	return strings.TrimSpace(line)
 }
 
-// addLine adds the package or the options in a line.
 func (p *requirementsParser) addLine(file, line string) error {
 	if strings.HasPrefix(line, "-") {
 		return p.addOption(file, line)
@@ -168,7 +165,6 @@ func (p *requirementsParser) addLocation(name, text string, hashes []string) err
 	return nil
 }
 
-// addOption adds a line that begins with an option.
 func (p *requirementsParser) addOption(file, line string) error {
 	option, value := cutOption(line)
 	switch strings.TrimLeft(option, "-") {
@@ -189,7 +185,6 @@ func (p *requirementsParser) addOption(file, line string) error {
 	return nil
 }
 
-// include parses a file that another file names.
 func (p *requirementsParser) include(from, name string, constraints bool) error {
 	if strings.Contains(name, "://") || path.IsAbs(name) {
 		return errors.New("an included file must have a relative path")

@@ -150,7 +150,6 @@ func compareLocal(a, b []string) int {
 
 func (v Version) isPre() bool { return v.pre != "" || v.dev != nil }
 
-// sameRelease reports whether two versions belong to the same release.
 func (v Version) sameRelease(o Version) bool {
 	return v.epoch == o.epoch && compareRelease(v.release, o.release) == 0
 }

@@ -53,7 +53,6 @@ func (s *Store) fetch(ctx context.Context, f *os.File, p *Package, digest v1.Has
 	return language.Retry(ctx, s.Tries, s.Wait, func() error { return s.try(ctx, f, u, digest) })
 }
 
-// try writes the response for a URL to f.
 func (s *Store) try(ctx context.Context, f *os.File, u *url.URL, digest v1.Hash) (err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {

@@ -63,7 +63,6 @@ type Requirements struct {
 	Optional map[string]string `json:"optionalDependencies"`
 }
 
-// A list is a string or an array of strings in JSON.
 type list []string
 
 func (l *list) UnmarshalJSON(data []byte) error {

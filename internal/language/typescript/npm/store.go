@@ -286,7 +286,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// locals are the folders of file: URLs.
 type locals struct{ dir, root string }
 
 // path returns the path of a file: URL, which npm writes without a host.

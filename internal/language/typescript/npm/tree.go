@@ -56,7 +56,6 @@ func (l *Lock) Links() []string {
 	return all
 }
 
-// runs reports whether a package may be used on the target.
 func (t Target) runs(e *entry) bool {
 	return allows(e.OS, t.OS) && allows(e.CPU, t.CPU) && (t.Libc == "" || allows(e.Libc, t.Libc))
 }
@@ -133,7 +132,6 @@ func (l *Lock) Tree(from string, m *Manifest, t Target) ([]*Package, error) {
 	return all, nil
 }
 
-// A resolver selects packages of a lock file.
 type resolver struct {
 	lock   *Lock
 	target Target
@@ -143,7 +141,6 @@ type resolver struct {
 	found    map[string]*Package
 }
 
-// A need is a package that another package needs.
 type need struct {
 	name, at string
 	optional bool

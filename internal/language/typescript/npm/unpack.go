@@ -58,7 +58,6 @@ type unpacker struct {
 	facts Facts
 }
 
-// add writes one entry of the tarball.
 func (u *unpacker) add(h *tar.Header, content io.Reader) error {
 	if h.Typeflag == tar.TypeXGlobalHeader {
 		return nil
@@ -105,7 +104,6 @@ func cleaned(name string) (string, error) {
 	return inside, nil
 }
 
-// folder creates a folder and its parents.
 func (u *unpacker) folder(name string) error {
 	if u.made[name] {
 		return nil
