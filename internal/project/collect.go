@@ -46,7 +46,6 @@ type collected struct {
 	err  error
 }
 
-// A collector collects the files of the Configuration.
 type collector struct {
 	// root is the path of the project without links.
 	root  string
@@ -103,7 +102,6 @@ func (c *collector) leaveOut(rule, path string, line int, text string, args ...a
 	c.found = append(c.found, xpkg.Problem{Rule: rule, Warning: true, Path: path, Line: line, Text: fmt.Sprintf(text, args...)})
 }
 
-// refuse adds a problem that prevents the build.
 func (c *collector) refuse(rule, path, text, hint string) {
 	c.found = append(c.found, xpkg.Problem{Rule: rule, Refused: true, Path: path, Text: text, Hint: hint})
 }
@@ -184,7 +182,6 @@ func isInside(root, dir string) (exists bool, err error) {
 	return true, nil
 }
 
-// file collects a file below a directory.
 func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
 	if e.Type().IsRegular() && !manifest.IsYAML(path) {
 		if strings.EqualFold(filepath.Ext(path), ".json") && !hasObject(path, kinds) {

@@ -16,7 +16,6 @@ import (
 
 const pkgVersion = "pkg.crossplane.io/v1"
 
-// dependency validates a dependency and adds it to the project.
 func (r *reader) dependency(at string, d Dependency) {
 	if d.Type == "" && r.p.Dialect == Crossplane {
 		r.fail(at, "%s.type must not be empty", at)
@@ -80,7 +79,6 @@ func (p *Project) CheckPackage(repository string) error {
 	return hint.Wrap(err, "remove the dependency, or correct its repository or the project's")
 }
 
-// xpkg validates a dependency on a package.
 func (r *reader) xpkg(at string, p Package) {
 	for _, f := range []struct{ key, value string }{
 		{"apiVersion", p.APIVersion}, {"kind", p.Kind}, {"package", p.Package}, {"version", p.Version},
@@ -118,7 +116,6 @@ func (r *reader) packageKind(at string, p Package) {
 	}
 }
 
-// upbound reads the fields that only the dialect Upbound has.
 func (r *reader) upbound(s spec) {
 	r.p.AdditionalMetadata = s.AdditionalMetadata
 	for _, key := range slices.Sorted(maps.Keys(s.AdditionalMetadata)) {

@@ -42,7 +42,6 @@ func (p *Project) SetRepository(repository string) error {
 	return nil
 }
 
-// paths validates the paths and sets their defaults.
 func (r *reader) paths(given Paths) {
 	r.p.Paths = given
 	for _, dir := range r.p.Paths.named() {

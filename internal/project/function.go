@@ -25,7 +25,6 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A builder builds the packages of functions.
 type builder struct {
 	Options
 	project *Project
@@ -59,7 +58,6 @@ func (p *Project) languages(functions []Function) ([]language.Language, error) {
 	return all, errors.Join(faults...)
 }
 
-// function builds the package of a function. lang is the language of its source.
 func (b *builder) function(ctx context.Context, f Function, lang language.Language) (pkg FunctionPackage, err error) {
 	b.Images.Progress.Step("building function " + f.Name)
 	content, err := b.content(ctx, f)
@@ -197,7 +195,6 @@ func rebuilt(img v1.Image) (v1.Image, error) {
 	return oci.Assemble(raw, p.Descriptors, p.Layers...)
 }
 
-// tarballs returns the runtime images of a function from one file for each architecture.
 func (b *builder) tarballs(ctx context.Context, f Function) ([]v1.Image, error) {
 	var all []v1.Image
 	for _, platform := range b.platforms() {

@@ -91,10 +91,8 @@ type pipeline struct {
 	} `json:"pipeline"`
 }
 
-// A call is a step of a pipeline that calls a function.
 type call struct{ field, name string }
 
-// calls returns the calls in the pipelines of an object.
 func (a api) calls() []call {
 	var all []call
 	add := func(prefix string, p pipeline) {
@@ -154,7 +152,6 @@ func (p *Project) checkCalls(functions []Function, apis []api) xpkg.Problems {
 	return append(found, p.unused(functions, called)...)
 }
 
-// unused returns a warning for each function that is not called.
 func (p *Project) unused(functions []Function, called map[string]bool) xpkg.Problems {
 	var found xpkg.Problems
 	lines := p.doc.Lines()
@@ -203,7 +200,6 @@ func (p *Project) checkTypes(apis []api) xpkg.Problems {
 	return found
 }
 
-// problems returns the warnings about the project file.
 func (p *Project) problems() (found xpkg.Problems) {
 	for _, w := range p.Warnings {
 		problem := xpkg.Problem{Rule: ruleProjectFile, Warning: true, Path: p.Path, Text: w.Error(), Hint: string(hint.Of(w))}

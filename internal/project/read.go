@@ -86,7 +86,6 @@ func Read(ctx context.Context, path string) (*Project, error) {
 	return proc.Await(ctx, func() (*Project, error) { return decode(ctx, path, docs) })
 }
 
-// decode returns the project in the first document of a file.
 func decode(ctx context.Context, path string, docs []manifest.Document) (*Project, error) {
 	r := &reader{doc: docs[0].WithJSON()}
 	r.p = &Project{Path: path, Root: filepath.Dir(path), doc: docs[0]}
@@ -121,14 +120,12 @@ func (r *reader) fail(field, text string, args ...any) {
 	r.errs = append(r.errs, r.at(field, text, args...))
 }
 
-// require adds a problem if a field is empty.
 func (r *reader) require(field, value string) {
 	if value == "" {
 		r.fail(field, "%s must not be empty", field)
 	}
 }
 
-// warn adds a warning with the line of a field.
 func (r *reader) warn(field, text string, args ...any) {
 	r.p.Warnings = append(r.p.Warnings, r.at(field, text, args...))
 }

@@ -207,7 +207,6 @@ func (p *Project) Existing(path string) ([]string, error) {
 	return []string{p.Dir(path)}, nil
 }
 
-// A kindRef is the kind of the composite resources that a Composition is for.
 type kindRef struct{ APIVersion, Kind string }
 
 // nearKind returns the beginning of a hint that suggests the kind or apiVersion of an entry of

@@ -94,7 +94,6 @@ func parsePackage(text string) *project.Package {
 	return p
 }
 
-// nameOf returns the text that names a dependency in messages.
 func nameOf(d project.Dependency) string {
 	switch scheme, at := address(d); {
 	case d.XPkg != nil:

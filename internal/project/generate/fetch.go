@@ -273,7 +273,6 @@ func dependencies(meta map[string]any) []lock.Dependency {
 	return all
 }
 
-// read returns the CRDs and the metadata of the package at ref.
 func (f *Fetcher) read(ctx context.Context, ref name.Reference, images image.Options) (crds []map[string]any, meta map[string]any, err error) {
 	img, err := f.image(ctx, ref, images)
 	if err != nil {
@@ -345,7 +344,6 @@ func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
 	return data, nil
 }
 
-// git returns the YAML files in a folder of a git repository, and the commit.
 func (f *Fetcher) git(ctx context.Context, from project.GitSource) (files []yamlFile, commit string, err error) {
 	snap, err := clone.Commit(ctx, clone.Options{URL: f.authenticated(from.Repository), Ref: gitRef(from.Ref), MaxBytes: maxBytes, Progress: f.Images.Progress})
 	if host, _, _ := strings.Cut(from.Repository, "/"); errors.As(err, new(*clone.NoRepositoryError)) && strings.Index(host, ".") > 0 {
@@ -394,7 +392,6 @@ func gitRef(ref string) string {
 	return "refs/heads/" + ref
 }
 
-// authenticated returns the URL of a repository with the token of the Fetcher.
 func (f *Fetcher) authenticated(repository string) string {
 	u, err := url.Parse(repository)
 	if err != nil || f.GitToken == "" || u.Scheme != "https" || u.User != nil {

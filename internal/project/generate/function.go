@@ -138,7 +138,6 @@ type writer struct {
 	target    models.Target
 }
 
-// models returns the path of a language's models, relative to the function.
 func (w writer) models(language string) string {
 	path, err := filepath.Rel(w.dir, w.target.Folder(language))
 	if err != nil {

@@ -101,7 +101,6 @@ func AddStep(ctx context.Context, path, step, function string) (*Edit, error) {
 	return nil, hint.Wrap(err, "name the file of a Composition, which xfn composition generate writes")
 }
 
-// pipelineOf returns the path of the pipeline of an object.
 func pipelineOf(obj map[string]any) (string, error) {
 	u := unstructured.Unstructured{Object: obj}
 	switch group := u.GroupVersionKind().Group; {

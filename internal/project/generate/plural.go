@@ -41,7 +41,6 @@ var plurals = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// pluralOf returns the English plural of a kind in lower case.
 func pluralOf(kind string) string {
 	begin := 0 // of the last word
 	var before rune

@@ -40,7 +40,6 @@ func writeModels(ctx context.Context, p *project.Project, sources ...models.Sour
 	return err
 }
 
-// A yamlFile is a file with definitions of kinds.
 type yamlFile struct {
 	path string
 	data []byte
@@ -85,7 +84,6 @@ func yamlFiles(p *project.Project) (files []yamlFile, hash string, err error) {
 	return files, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// documents returns the documents in files.
 func documents(files []yamlFile) ([]manifest.Document, error) {
 	var all []manifest.Document
 	for _, f := range files {
@@ -98,7 +96,6 @@ func documents(files []yamlFile) ([]manifest.Document, error) {
 	return all, nil
 }
 
-// define returns the kinds that the XRDs and CRDs in files define.
 func define(files []yamlFile) (models.Definitions, error) {
 	docs, err := documents(files)
 	if err != nil {

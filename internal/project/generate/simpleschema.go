@@ -26,7 +26,6 @@ type converter struct {
 	columns []any
 }
 
-// A fieldError is an error in the type or the markers of a field.
 type fieldError struct {
 	field string
 	error

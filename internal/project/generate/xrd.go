@@ -104,7 +104,6 @@ func definitionFile(p *project.Project, x xrd, o XRDOptions) (string, error) {
 	return existing.Path, nil
 }
 
-// An xrd is the content of a new XRD with one version.
 type xrd struct {
 	version             kschema.GroupVersion
 	kind, plural, scope string

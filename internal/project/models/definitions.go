@@ -77,7 +77,6 @@ func (d Definitions) OpenAPI(document []byte) error {
 	return nil
 }
 
-// add adds the kinds of a CRD or XRD.
 func (d Definitions) add(obj map[string]any) error {
 	crds, err := crd.All(obj)
 	if err != nil {
@@ -124,7 +123,6 @@ func (d Definitions) add(obj map[string]any) error {
 	return nil
 }
 
-// name returns the OpenAPI name of a custom resource's kind.
 func (k groupVersionKind) name() string {
 	group := strings.Split(k.Group, ".")
 	slices.Reverse(group)

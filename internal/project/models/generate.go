@@ -166,7 +166,6 @@ func hasEmpty(dir string) (found bool) {
 	return found
 }
 
-// write writes the models of definitions in a language.
 func (t Target) write(ctx context.Context, language string, d Definitions) error {
 	files, err := t.files(language, d)
 	if err != nil {

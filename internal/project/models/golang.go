@@ -59,7 +59,6 @@ func addMetaAliases(files map[string][]byte, d Definitions, module string) error
 	return err
 }
 
-// goPath returns the path of the file that has a definition.
 func goPath(d Definitions, name string) string {
 	n := parseName(name)
 	if strings.HasPrefix(name, meta) {
@@ -95,7 +94,6 @@ func kubernetesPath(n typeName) string {
 	return ""
 }
 
-// golang writes one file of a Go package.
 type golang struct {
 	definitions Definitions
 	module, dir string
@@ -210,7 +208,6 @@ func (g *golang) element(s *Schema, name, full string) string {
 	return t
 }
 
-// namesAny reports whether a schema of any value has a type with a name.
 func (g *golang) namesAny(s *Schema) bool { return s.Type == "" && s.Open && g.inMap == 0 }
 
 // nested reserves the name of a type if the schema needs a declaration. An enum inside of a map is

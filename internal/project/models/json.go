@@ -12,7 +12,6 @@ const (
 	IndexFile = "index" + schemaSuffix
 )
 
-// jsonFiles returns a JSON Schema for each definition, by its path.
 func jsonFiles(d Definitions) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for name, s := range d {

@@ -21,7 +21,6 @@ func kclFiles(d Definitions) map[string][]byte {
 	return files
 }
 
-// kclPath returns the path of the file that has a definition.
 func kclPath(d Definitions, name string) string {
 	n := parseName(name)
 	parts := append(slices.Clone(n.group), n.version)
@@ -40,7 +39,6 @@ func kclPath(d Definitions, name string) string {
 // kclKeywords are the words that cannot be names.
 var kclKeywords = strings.Fields("True False None Undefined import and or in is not as if else elif for schema mixin protocol check assert all any map filter lambda rule type")
 
-// kcl writes one file of a KCL package.
 type kcl struct {
 	definitions Definitions
 	dir         string
@@ -51,7 +49,6 @@ type kcl struct {
 	types   annotation
 }
 
-// write writes definitions, and returns the file.
 func (k *kcl) write(definitions []string) []byte {
 	k.types = annotation{
 		definitions: k.definitions, unknown: "any", list: "[%s]", dict: "{str:%s}", union: "%s", separator: " | ", empty: "any",
@@ -97,7 +94,6 @@ func (k *kcl) nested(s *Schema, name string) string {
 	return unique(k.used, name)
 }
 
-// object writes a KCL schema with the given name.
 func (k *kcl) object(s *Schema, name string) string {
 	var body strings.Builder
 	if all := lines(strings.ReplaceAll(s.Description, `"""`, `'''`)); len(all) > 0 {

@@ -42,7 +42,6 @@ func pythonFiles(d Definitions) map[string][]byte {
 	return files
 }
 
-// pythonPath returns the path of the module that has a definition.
 func pythonPath(d Definitions, name string) string {
 	n := parseName(name)
 	parts := append([]string{"models"}, n.group...)
@@ -65,7 +64,6 @@ var pythonKeywords = strings.Fields("False None True and as assert async await b
 // pythonReserved are attributes of pydantic.BaseModel that a field cannot have.
 var pythonReserved = strings.Fields("construct copy dict from_orm json parse_file parse_obj parse_raw schema schema_json update_forward_refs validate")
 
-// python writes one module.
 type python struct {
 	definitions Definitions
 	path        string
@@ -76,7 +74,6 @@ type python struct {
 	types   annotation
 }
 
-// write writes definitions, and returns the module.
 func (p *python) write(definitions []string) []byte {
 	p.types = annotation{
 		definitions: p.definitions, unknown: "Any", list: "List[%s]", dict: "Dict[str, %s]", union: "Union[%s]", separator: ", ", empty: "Dict[str, Any]",
@@ -150,7 +147,6 @@ func (p *python) object(s *Schema, name string) string {
 	return class
 }
 
-// fields returns the body of a class.
 func (p *python) fields(s *Schema) string {
 	var b strings.Builder
 	b.WriteString(pythonDoc(s.Description))
