@@ -56,7 +56,6 @@ func (s *spool) minimal(ctx context.Context, platforms []v1.Platform, created ti
 	return images, nil
 }
 
-// ofOneLayer returns an image of one layer. It completes its config.
 func ofOneLayer(l archive.Layer, created time.Time, config v1.ConfigFile) (v1.Image, error) {
 	config.History = []v1.History{{Created: timestamp(created)}}
 	config.RootFS = v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{l.Blob.DiffID}}

@@ -50,7 +50,6 @@ func (t *tree) scan(ctx context.Context, base v1.Image) (*scan, error) {
 	return s, nil
 }
 
-// A scan lists the files of an image by its layers.
 type scan struct {
 	// ours are the paths of a tree, and whether they are directories. theirs are the files of the
 	// image, by their paths without a leading slash.
@@ -61,7 +60,6 @@ type scan struct {
 	partial bool
 }
 
-// An entry is a file in an image.
 type entry struct {
 	kind byte // the type of the tar header, or 0 for a directory that is only in paths
 	link string

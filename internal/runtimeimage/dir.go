@@ -70,7 +70,6 @@ func FromDir(ctx context.Context, d Dir, opts Options) (*Images, error) {
 	return all, nil
 }
 
-// read validates d and lists its files.
 func (d Dir) read(ctx context.Context, opts Options) (*tree, error) {
 	if len(d.Entrypoint) == 0 || d.Entrypoint[0] == "" {
 		return nil, errors.New("no entry point is given")

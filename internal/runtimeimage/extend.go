@@ -41,7 +41,6 @@ type Config struct {
 	NoPort bool
 }
 
-// An addition is a stored layer and its history.
 type addition struct {
 	archive.Layer
 	history v1.History

@@ -64,7 +64,6 @@ func (b *layering) fromFile(ctx context.Context, file string) (done archive.Laye
 	return b.spool.draft.Copy(ctx, r, blob)
 }
 
-// saveLayer writes a layer to a file, and its description beside it.
 func saveLayer(ctx context.Context, file string, l archive.Layer) (err error) {
 	data, err := json.Marshal(l.Blob)
 	if err != nil {

@@ -78,7 +78,6 @@ func FromLayers(ctx context.Context, l Layered, opts Options) (*Images, error) {
 	})
 }
 
-// targets returns the platforms to make images for.
 func (s *spool) targets(ctx context.Context, l Layered, opts Options) ([]Target, error) {
 	if l.Base != nil && len(l.Platforms) == 0 {
 		return l.Base.targets()

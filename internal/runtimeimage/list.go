@@ -18,7 +18,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/oci"
 )
 
-// A lister lists the files that become a layer.
 type lister struct {
 	root   *os.Root
 	ignore fsx.Ignore
@@ -53,7 +52,6 @@ func list(ctx context.Context, root, dir string, follow func(link string) (strin
 	return l.files, nil
 }
 
-// A step is a directory to list.
 type step struct {
 	// file is the path in the root, and name the path in the layer.
 	file, name string

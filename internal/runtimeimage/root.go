@@ -98,7 +98,6 @@ func (s *spool) fromRoot(ctx context.Context, path string, created time.Time) (*
 	return &Images{spool: s, All: images}, err
 }
 
-// A rootWriter writes the layer of a root file system.
 type rootWriter struct {
 	out      *tarWriter
 	files    int

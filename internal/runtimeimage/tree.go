@@ -23,7 +23,6 @@ const (
 	MaxBytes = 8 << 30
 )
 
-// A tree is a Dir with the list of its files.
 type tree struct {
 	Dir
 	at    string    // the path of the directory in the image, without a leading slash
