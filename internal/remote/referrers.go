@@ -80,7 +80,6 @@ func (b *Repository) Referrers(ctx context.Context, subject v1.Hash) (r Referrer
 	return r, fmt.Errorf("the registry's list of referrers has more than %d pages", maxPages)
 }
 
-// fallback reads the list of referrers at the FallbackTag of subject.
 func (b *Repository) fallback(ctx context.Context, subject v1.Hash) (Referrers, error) {
 	m, err := b.Manifest(ctx, FallbackTag(subject))
 	if NotFound(err) {

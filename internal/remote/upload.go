@@ -65,7 +65,6 @@ func (u *Uploader) Upload(ctx context.Context, b Blob, found Found) (Upload, err
 	}
 }
 
-// A session is the upload of one blob.
 type session struct {
 	*Uploader
 	blob Blob

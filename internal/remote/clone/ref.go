@@ -87,7 +87,6 @@ func notFound(ref string) error {
 	return fmt.Errorf("the repository has no branch, tag or commit %q", ref)
 }
 
-// missing returns the error for a ref that the repository does not have.
 func missing(refs storer.ReferenceStorer, ref string) error {
 	iter, err := refs.IterReferences()
 	some := false

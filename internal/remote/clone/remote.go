@@ -28,7 +28,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
-// A remote reads from a repository on a server.
 type remote struct {
 	location
 	limit    int64
@@ -56,7 +55,6 @@ func (r *remote) read(ctx context.Context, ref string) (Snapshot, error) {
 	return Snapshot{}, missing(conn.refs, ref)
 }
 
-// tip fetches one commit without its history.
 func (r *remote) tip(ctx context.Context, conn *connection, hash plumbing.Hash, name string) (Snapshot, error) {
 	objects, err := r.fetch(ctx, conn, 1, hash)
 	if err != nil {

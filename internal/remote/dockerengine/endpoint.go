@@ -83,7 +83,6 @@ func checkHost(host string) error {
 	return nil
 }
 
-// tlsIn returns the TLS files that exist in the folder dir.
 func tlsIn(dir string, skipVerify bool) *TLS {
 	file := func(name string) string {
 		path := filepath.Join(dir, name)

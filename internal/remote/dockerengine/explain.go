@@ -49,7 +49,6 @@ func isBroken(err error) bool {
 	return client.IsErrConnectionFailed(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, new(net.Error))
 }
 
-// innermost returns the last error in the chain of wrapped errors.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)

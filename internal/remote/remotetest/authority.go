@@ -140,7 +140,6 @@ func (a *Authority) certify(r *http.Request, version int) ([]string, error) {
 	return []string{string(leaf), string(a.Root)}, err
 }
 
-// subject verifies a token, and returns its subject.
 func (a *Authority) subject(token string) (string, error) {
 	end := strings.LastIndex(token, ".")
 	if end < 0 {
@@ -169,7 +168,6 @@ func (a *Authority) subject(token string) (string, error) {
 	return claims.Sub, nil
 }
 
-// issue returns the certificate for a key and a subject, which is a URL.
 func (a *Authority) issue(key crypto.PublicKey, subject string) ([]byte, error) {
 	if a.Other {
 		key = a.key.Public()

@@ -163,7 +163,6 @@ func (l *Log) respond(w http.ResponseWriter, code int, body []byte) {
 	_ = json.NewEncoder(w).Encode(map[string]Entry{l.id(body): e})
 }
 
-// add adds a body unless the log has it, and returns its entry.
 func (l *Log) add(body []byte) (e Entry, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,7 +224,6 @@ func sign(key *ecdsa.PrivateKey, text []byte) []byte {
 	return s
 }
 
-// checkpoint returns the signed note about a tree.
 func (l *Log) checkpoint(size int64, root tlog.Hash) string {
 	der, err := x509.MarshalPKIXPublicKey(l.Key.Public())
 	if err != nil {

@@ -84,7 +84,6 @@ func lockEngine(t testing.TB, host string) {
 	}
 }
 
-// objects lists the containers, networks and volumes of an engine.
 func objects(t testing.TB, e *dockerengine.Engine) []string {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

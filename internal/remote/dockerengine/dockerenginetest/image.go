@@ -32,7 +32,6 @@ var childLayer = sync.OnceValues(func() (v1.Layer, error) {
 	return layerOf(program)
 })
 
-// layerOf returns a layer with the program as /function.
 func layerOf(program []byte) (v1.Layer, error) {
 	layer, err := remotetest.Tar(map[string][]byte{"function": program})
 	if err != nil {
