@@ -116,7 +116,6 @@ func (p *partial) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// reset empties the partial file.
 func (p *partial) reset() error {
 	p.moved(-p.size)
 	p.sum.Reset()

@@ -87,7 +87,6 @@ func (d *BlobDir) each(match func(path string) (bool, error)) (u Usage, err erro
 	return u, nil
 }
 
-// isLeftover reports whether the file name in folder is an incomplete file.
 func isLeftover(folder, name string) bool {
 	if folder == partsFolder {
 		sum, _, _ := strings.Cut(name, ".")

@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/xpkg"
 )
 
-// A fetcher reads an artifact from a repository of a registry.
 type fetcher struct {
 	// ctx is the context of all reads, including later reads of layers.
 	ctx   context.Context
@@ -44,7 +43,6 @@ func (f *fetcher) load(top v1.Descriptor) (xpkg.Artifact, error) {
 	})
 }
 
-// read fetches a manifest or config.
 func (f *fetcher) read(ctx context.Context, d v1.Descriptor) (raw []byte, err error) {
 	if d.MediaType.IsImage() || d.MediaType.IsIndex() {
 		m, err := f.blobs.Manifest(ctx, d.Digest.String())

@@ -101,7 +101,6 @@ func (s *Store) top(h v1.Hash) (v1.Descriptor, error) {
 	return oci.Embed(raw), err
 }
 
-// walk returns a Walk over the manifests in the cache.
 func (s *Store) walk() oci.Walk {
 	return oci.Walk{Budget: oci.NewBudget(), Read: func(_ context.Context, d v1.Descriptor) ([]byte, error) {
 		return s.blobs.Read(d.Digest, oci.MaxMetadata)
@@ -213,7 +212,6 @@ func (s *Store) fetch(ctx context.Context, plans []*plan, report progress.Func) 
 	return nil
 }
 
-// A meter reports the progress of concurrent fetches.
 type meter struct {
 	report progress.Func
 	text   string
@@ -358,7 +356,6 @@ func (e *MissingError) Error() string {
 	return b.String()
 }
 
-// missing returns a MissingError, or nil if no image is missing.
 func missing(images []Missing, offline bool) error {
 	if len(images) == 0 {
 		return nil

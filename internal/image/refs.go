@@ -32,7 +32,6 @@ type record struct {
 	Resolved time.Time `json:"resolved"`
 }
 
-// refs is the folder of a cache that contains its records.
 type refs struct{ folder string }
 
 func (r refs) file(reference string) string {

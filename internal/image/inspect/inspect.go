@@ -216,7 +216,6 @@ func labelled(layers []Layer) bool {
 	return slices.ContainsFunc(layers, marked) && !slices.ContainsFunc(layers, annotated)
 }
 
-// describe returns the description of an image, from its manifest and config.
 func describe(from xpkg.PlatformImage) (Image, error) {
 	m, err := from.Image.Manifest()
 	if err != nil {
@@ -252,7 +251,6 @@ func describe(from xpkg.PlatformImage) (Image, error) {
 	return img, nil
 }
 
-// remarks returns the value of Notes.
 func (d Description) remarks() []string {
 	var notes []string
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }

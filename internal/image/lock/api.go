@@ -21,7 +21,6 @@ func API(d Dependency) Want {
 	return Want{Dependency: d, API: true, key: key{d.Package, d.Version}}
 }
 
-// isAPI reports whether a reference refers to an API, not to an image.
 func isAPI(reference string) bool {
 	return strings.HasPrefix(reference, GitPrefix) || strings.HasPrefix(reference, KubernetesPrefix) ||
 		strings.HasPrefix(reference, "http://") || strings.HasPrefix(reference, "https://")
@@ -51,7 +50,6 @@ func (l *Lock) CheckAPI(d Dependency, digest string) error {
 	return err
 }
 
-// checkAPI is check for an entry of Lock.APIs.
 func (i Image) checkAPI() (field string, err error) {
 	isGit := strings.HasPrefix(i.Reference, GitPrefix)
 	switch {

@@ -74,7 +74,6 @@ func (s Sources) Package(d Dependency) (Want, error) {
 	return w, err
 }
 
-// dependency returns the Want for an entry of Image.Dependencies.
 func dependency(text string) Want {
 	pkg, constraint, _ := strings.Cut(text, " ")
 	return Want{Dependency: Dependency{Package: pkg, Version: constraint}, Package: true, key: key{pkg, constraint}}

@@ -176,7 +176,6 @@ func (l *Lock) filesWith(file string) []string {
 	return append(paths, file)
 }
 
-// A file is the YAML format of a lock file.
 type file struct {
 	APIVersion string   `json:"apiVersion" yaml:"apiVersion"`
 	Kind       string   `json:"kind" yaml:"kind"`

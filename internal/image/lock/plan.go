@@ -57,7 +57,6 @@ func (l *Lock) plan(wants []Want, again func(Want, Image) bool) Plan {
 	return p
 }
 
-// A wanted identifies a Want.
 type wanted struct {
 	key
 	base, pkg bool
@@ -65,7 +64,6 @@ type wanted struct {
 
 func (w Want) wanted() wanted { return wanted{w.key, w.Base, w.Package} }
 
-// list returns the list of l that has the entry of a Want.
 func (l *Lock) list(w Want) *[]Image {
 	switch {
 	case w.Base:
@@ -172,7 +170,6 @@ func (r Resolver) one(ctx context.Context, w Want) (Image, error) {
 	return i, err
 }
 
-// dependencies returns the value of Image.Dependencies for a package.
 func (r Resolver) dependencies(ctx context.Context, ref name.Reference) ([]string, error) {
 	deps, err := r.Dependencies(ctx, ref)
 	if err != nil {

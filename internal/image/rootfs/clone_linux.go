@@ -47,7 +47,6 @@ func (t *tree) clone(ctx context.Context, from, to *os.Root) (err error) {
 	return nil
 }
 
-// cloneDir clones a directory, with its metadata.
 func (t *tree) cloneDir(ctx context.Context, from, to *os.Root, info fs.FileInfo) error {
 	name := info.Name()
 	if err := errors.Join(t.count(1, 0), to.Mkdir(name, 0o700)); err != nil {

@@ -119,13 +119,11 @@ func Unpack(ctx context.Context, img v1.Image, o Options) (*Root, error) {
 	return &Root{Path: e.root(), Config: config.Config, lease: lease}, nil
 }
 
-// A stack has the layers of an image, the lowest first.
 type stack struct {
 	layers  []v1.Layer
 	diffIDs []v1.Hash
 }
 
-// get returns a lease of the root e of the layers.
 func (s stack) get(ctx context.Context, e entry, o Options) (*os.File, error) {
 	if last := len(s.layers) - 1; o.Shared && last > 0 && len(s.layers) == len(s.diffIDs) {
 		lease, err := e.get(ctx, func(dir *os.Root) error { return s.extend(ctx, last, dir, o) })

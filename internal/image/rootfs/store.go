@@ -29,7 +29,6 @@ const format = "xfn root file system 2"
 
 const poll = 5 * time.Millisecond
 
-// An entry is a directory of the store for one root.
 type entry struct{ dir string }
 
 // entryOf returns the entry for the root with the layers diffIDs and the owner.
