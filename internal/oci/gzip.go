@@ -101,7 +101,6 @@ func Gzipped(ctx context.Context, l v1.Layer) (v1.Layer, error) {
 	return Stored(open, b)
 }
 
-// A counter hashes and counts the bytes that it writes to dst.
 type counter struct {
 	dst  io.Writer
 	sum  hash.Hash

@@ -43,7 +43,6 @@ func (t *tarball) docker(ctx context.Context) (v1.Image, error) {
 	return t.dockerImage(ctx, images[0])
 }
 
-// dockerImages returns the entries of manifest.json.
 func (t *tarball) dockerImages() (images []dockerImage, err error) {
 	if _, ok := t.find(manifestFile); !ok {
 		return nil, fmt.Errorf("the archive is not an image: it has neither %s nor %s", layoutFile, manifestFile)
@@ -58,7 +57,6 @@ func (t *tarball) dockerImages() (images []dockerImage, err error) {
 	return images, nil
 }
 
-// dockerImage returns the image of an entry of manifest.json.
 func (t *tarball) dockerImage(ctx context.Context, image dockerImage) (v1.Image, error) {
 	config, err := t.metadata(image.Config)
 	if err != nil {

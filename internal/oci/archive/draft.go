@@ -169,7 +169,6 @@ func (d *Draft) add(write func(io.Writer) (v1.Hash, error)) (*io.SectionReader, 
 	return at, nil
 }
 
-// written returns the number of bytes that were written to w.
 func written(w *io.OffsetWriter) int64 {
 	n, _ := w.Seek(0, io.SeekCurrent) // Seek fails only for a negative offset.
 	return n

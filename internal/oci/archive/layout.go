@@ -30,7 +30,6 @@ type files interface {
 	look(name string) (content, error)
 }
 
-// A content is the content of a file.
 type content struct {
 	size int64
 	open func() (io.ReadCloser, error)

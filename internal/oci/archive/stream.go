@@ -42,7 +42,6 @@ func Read(ctx context.Context, r io.Reader, d *Draft) (*File, error) {
 	return &File{Artifact: a, Docker: docker}, nil
 }
 
-// A stream is a tarball that is read once.
 type stream struct {
 	tarball
 	ctx    context.Context
@@ -108,7 +107,6 @@ func (s *stream) count(n int, err error) (int, error) {
 	return n, err
 }
 
-// file stores a file in the draft or in memory.
 func (s *stream) file(h *tar.Header) (entry, error) {
 	r := bufio.NewReaderSize(s.tar, 64<<10)
 	head, err := r.Peek(blockSize)

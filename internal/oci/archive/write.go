@@ -51,7 +51,6 @@ func filesOf(ctx context.Context, a oci.Artifact) ([]source, error) {
 	return slices.Concat(p.layers, p.marked, head, p.metadata), nil
 }
 
-// A source is a file to write.
 type source struct {
 	name string
 	content
@@ -176,7 +175,6 @@ func dockerManifestFile(images []v1.Image) ([]byte, error) {
 	return json.Marshal([]dockerImage{entry})
 }
 
-// An output writes sources to a tar and reports progress.
 type output struct {
 	tar         *tar.Writer
 	text        string
@@ -188,7 +186,6 @@ func newOutput(w io.Writer, text string, report progress.Func) *output {
 	return &output{tar: tar.NewWriter(w), text: text, report: report}
 }
 
-// files writes all files and the end of the tar.
 func (o *output) files(ctx context.Context, all []source) error {
 	for _, f := range all {
 		o.total += f.size
