@@ -93,7 +93,6 @@ func (reg *Registry) serve(w http.ResponseWriter, r *http.Request) error {
 	return handle(w, r, repository, reference)
 }
 
-// handler returns the handler for a kind of request, and the HTTP methods that it accepts.
 func (reg *Registry) handler(kind, reference string) (handler, []string) {
 	read := []string{http.MethodGet, http.MethodHead}
 	switch {

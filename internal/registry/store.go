@@ -85,7 +85,6 @@ func parseDigest(reference string) (v1.Hash, error) {
 	return h, nil
 }
 
-// find returns the manifest at a tag or digest.
 func (s *store) find(repository, reference string) (manifest, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -128,7 +127,6 @@ func (s *store) commit(c change) error {
 	return s.apply(c)
 }
 
-// apply applies c in memory.
 func (s *store) apply(c change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +176,6 @@ func (s *store) put(c change) error {
 	return nil
 }
 
-// remove removes a tag, or a manifest with all its tags.
 func (s *store) remove(c change) error {
 	m, err := s.findLocked(c.Repository, c.Reference)
 	if err != nil {

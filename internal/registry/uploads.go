@@ -127,7 +127,6 @@ func (u *upload) release() {
 	u.mu.Unlock()
 }
 
-// end removes an upload and its file.
 func (all *uploads) end(u *upload) error {
 	err := u.remove()
 	all.mu.Lock()
@@ -174,7 +173,6 @@ func (reg *Registry) beginUpload(w http.ResponseWriter, r *http.Request, reposit
 	return nil
 }
 
-// serveUpload handles a request to an open upload.
 func (reg *Registry) serveUpload(w http.ResponseWriter, r *http.Request, repository, id string) error {
 	u, err := reg.uploads.hold(repository, id)
 	if err != nil {
