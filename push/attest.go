@@ -10,7 +10,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-// setStatements sets the Statements of the attestations about the package.
 func (w *work) setStatements(all []Attestation) error {
 	for _, a := range all {
 		s, err := signature.Statement(w.refs[0].Context().Name(), w.result.Digest, a.Type, a.Predicate)

@@ -87,7 +87,6 @@ type copying struct {
 	lists map[v1.Hash][]v1.Descriptor
 }
 
-// read reads the manifests of the artifact and of its attachments.
 func (c *copying) read(ctx context.Context) error {
 	client := c.options.client
 	repo, err := client.Repository(ctx, c.from.Context())

@@ -110,7 +110,6 @@ func (p *plan) addBlob(b remote.Blob) bool {
 	return true
 }
 
-// opener returns a function that opens bytes in memory.
 func opener(content []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
 }

@@ -79,7 +79,6 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 	return w.finished(), nil
 }
 
-// work is the state of a push.
 type work struct {
 	*plan
 	refs   []name.Reference // the tags or the digest to push to
@@ -122,7 +121,6 @@ func (w *work) connect(ctx context.Context, mountFrom []name.Repository) (err er
 	return err
 }
 
-// finished returns the Result after a push.
 func (w *work) finished() Result {
 	result := w.result
 	result.Traffic = w.traffic
@@ -139,7 +137,6 @@ func (w *work) do(ctx context.Context) error {
 	return w.pushManifests(ctx)
 }
 
-// uploadBlobs uploads the blobs that the repository lacks.
 func (w *work) uploadBlobs(ctx context.Context) error {
 	current, err := w.resolveTags(ctx)
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/remote"
 )
 
-// A source is the repository that Copy reads from.
 type source struct {
 	client *remote.Client
 	ref    name.Reference
@@ -23,7 +22,6 @@ type source struct {
 	budget *oci.Budget
 }
 
-// manifest returns the manifest at a tag or digest.
 func (s *source) manifest(ctx context.Context, reference string) (remote.Manifest, error) {
 	m, err := s.repo.Manifest(ctx, reference)
 	return m, s.explain(reference, err)
@@ -146,7 +144,6 @@ func (r *checkedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain describes an error of the source registry.
 func (r *checkedReader) explain(err error) error {
 	return r.source.client.Explain(r.source.ref, err)
 }
