@@ -63,7 +63,6 @@ func isURL(s string) bool {
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && !strings.ContainsAny(s, " \t\n")
 }
 
-// sharedAnnotations returns the annotations that are the same in all images.
 func sharedAnnotations(images []PlatformImage) (map[string]string, error) {
 	var shared map[string]string
 	for i, img := range images {
@@ -130,7 +129,6 @@ func annotate(a oci.Artifact, annotations map[string]string, depth int) (oci.Art
 	}
 }
 
-// merge returns the entries of both maps. The second map has priority.
 func merge(old, with map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, old)

@@ -196,7 +196,6 @@ func platformName(p *v1.Platform) string {
 	return p.String()
 }
 
-// describe names an image in problems.
 func describe(img PlatformImage) string {
 	if img.Platform == nil {
 		return "an image without a platform"
@@ -237,7 +236,6 @@ type linter struct {
 	progress progress.Counter // counts compressed bytes
 }
 
-// A plainLayer is the result of reading a layer.
 type plainLayer struct {
 	diffID string
 	isTar  bool

@@ -143,7 +143,6 @@ func ReadSources(ctx context.Context, where string, sources []Source, fsys afero
 	})
 }
 
-// finish checks the decoded files of a package and reads its examples.
 func (r *rootReader) finish(ctx context.Context, where string, read contents, opts ReadOptions) (_ *Package, err error) {
 	c, found := assemble(where, read.objects, read.broken)
 	if len(found) > 0 && c.meta.Kind == "" && r.lost.Text != "" {
@@ -184,7 +183,6 @@ type rootReader struct {
 	report func(text string, done, total int64)
 }
 
-// contents are the text, the objects and the problems of files.
 type contents struct {
 	text    [][]byte
 	objects []decoded
@@ -196,7 +194,6 @@ type contents struct {
 // A decoder decodes a document. If it cannot, ok is false and found says why.
 type decoder func(manifest.Document) (d decoded, ok bool, found Problems)
 
-// files reads the YAML files below root, several at once.
 func (r *rootReader) files(ctx context.Context, root string, except, ignore []string, decode decoder) (all contents, err error) {
 	files, err := r.yamlFiles(root, except, ignore)
 	if err != nil {
@@ -221,7 +218,6 @@ func (r *rootReader) files(ctx context.Context, root string, except, ignore []st
 	})
 }
 
-// A meter is a Counter of several goroutines.
 type meter struct {
 	sync.Mutex
 	progress.Counter

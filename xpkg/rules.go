@@ -151,7 +151,6 @@ func duplicates(_ context.Context, c content, f *finder) {
 	}
 }
 
-// removedAPI finds an object of a version that Kubernetes has removed.
 func removedAPI(_ context.Context, _ content, d decoded, f *finder) {
 	if d.APIVersion == "apiextensions.k8s.io/v1beta1" {
 		f.add("removed-api", "apiVersion", "convert it to apiextensions.k8s.io/v1", "kind %s of %s was removed in Kubernetes 1.22, so it cannot be installed", d.Kind, d.APIVersion)
@@ -364,7 +363,6 @@ func isPlaceholder(v any) bool {
 	return ok && strings.Contains(s, "${")
 }
 
-// An input is the input of a pipeline step.
 type input struct {
 	field string
 	data  map[string]any

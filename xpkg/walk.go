@@ -118,7 +118,6 @@ func (w *walker) walk(dir string, depth int) {
 	}
 }
 
-// add adds a file that is not empty.
 func (w *walker) add(path string, info fs.FileInfo) {
 	switch {
 	case !info.Mode().IsRegular():
@@ -216,7 +215,6 @@ func (w *walker) insideRoot(links afero.Lstater, path string) (link bool, err er
 
 const separator = string(filepath.Separator)
 
-// ignored are patterns of paths below a root.
 type ignored []ignoredPattern
 
 type ignoredPattern struct {
@@ -252,7 +250,6 @@ func (i *ignored) add(pattern, root, abs string) error {
 	return nil
 }
 
-// match reports whether a pattern matches path, which has the separators of the system.
 func (i ignored) match(path string, isDir bool) bool {
 	parts := strings.Split(path, separator)
 	return slices.ContainsFunc(i, func(p ignoredPattern) bool { return (p.dirs || !isDir) && matchParts(p.parts, parts) })
