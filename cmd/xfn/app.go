@@ -34,7 +34,6 @@ import (
 	engine "github.com/xfn-dev/xfn/render"
 )
 
-// app is the command line.
 type app struct {
 	HelpAll helpAll `help:"Show the description and all flags of the command."`
 	Quiet   bool    `help:"Print only results, warnings and errors. Notes and progress are left out." short:"q" xor:"volume"`

@@ -55,7 +55,6 @@ func helpOf(name string, columns int) kong.HelpPrinter {
 	}
 }
 
-// helpText returns the text of kong's printer.
 func helpText(options kong.HelpOptions, kctx *kong.Context, columns int) (string, error) {
 	// kong takes the width from this variable if it does not write to a terminal.
 	if err := os.Setenv("COLUMNS", strconv.Itoa(columns)); err != nil {

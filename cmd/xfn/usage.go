@@ -230,7 +230,6 @@ func explainDash(node *kong.Node, text string) (hint.Hint, error) {
 // returns "" for words without a hint.
 type insteadOf interface{ InsteadOf(word string) string }
 
-// insteadBy returns the hint that a command's InsteadOf has for a word, or "".
 func insteadBy(node *kong.Node, word string) hint.Hint {
 	if node.Target.CanAddr() {
 		if c, ok := node.Target.Addr().Interface().(insteadOf); ok {
@@ -258,7 +257,6 @@ func meantBy(node *kong.Node, word string) hint.Hint {
 	return ""
 }
 
-// formOf returns a flag with the placeholder of its value.
 func formOf(f *kong.Flag) string {
 	if f.IsBool() {
 		return "--" + f.Name
@@ -295,7 +293,6 @@ func sameWords(a, b string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(others, w) })
 }
 
-// childPaths returns the commands of a group with their arguments.
 func childPaths(group *kong.Node) []string {
 	var paths []string
 	for _, c := range group.Children {

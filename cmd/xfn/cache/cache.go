@@ -46,7 +46,6 @@ type store struct {
 	prune func(ctx context.Context, dir string, o old) (content, error)
 }
 
-// stores returns all parts of the cache.
 func stores() []store {
 	return []store{
 		{

@@ -30,7 +30,6 @@ Example:
 `
 }
 
-// cacheInfo is the machine-readable content of the cache.
 type cacheInfo struct {
 	Directory string    `json:"directory"`
 	Stores    []content `json:"stores"`

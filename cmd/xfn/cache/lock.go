@@ -187,7 +187,6 @@ func (c *LockCmd) plan(before *lock.Lock, wants []lock.Want) (lock.Plan, error) 
 	}), nil
 }
 
-// resolve resolves plan.Missing, and returns the new lock.
 func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program terminal.Program, plan lock.Plan) (_ *lock.Lock, err error) {
 	if len(plan.Missing) == 0 {
 		return &plan.Kept, nil

@@ -10,7 +10,6 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 )
 
-// A command is the description of one command.
 type command struct {
 	// Path is the command as typed: "xfn xpkg build".
 	Path, Help, Usage string
@@ -35,7 +34,6 @@ type block struct {
 	Text string
 }
 
-// program is the name of the program in all pages.
 const program = "xfn"
 
 // commandOf returns a command and its sub-commands, without hidden ones.
@@ -136,7 +134,6 @@ type Cmd struct {
 	Dir    string `arg:"" help:"Directory to write to."`
 }
 
-// A file is one page of the reference.
 type file struct {
 	// name is the path in the directory, with slashes.
 	name, text string

@@ -28,7 +28,6 @@ const (
 	passedOn = "passed on"
 )
 
-// A cliCommand is a command of the crossplane CLI.
 type cliCommand struct {
 	// path is the command as typed, without "crossplane". source is the heading of its flags in
 	// crossplaneList.
@@ -40,7 +39,6 @@ type cliCommand struct {
 
 const needsCluster = "It needs a cluster."
 
-// crossplaneCommands are all commands of the crossplane CLI.
 var crossplaneCommands = []cliCommand{
 	{"xpkg init", "xpkg/init.go", better, "Templates are part of the binary."},
 	{"xpkg build", "xpkg/build.go", better, "Reproducible, for several platforms, and from source code without Docker."},
@@ -299,7 +297,6 @@ func flagVerdict(node *kong.Node, path string, in cliInput) (string, error) {
 	return "", fmt.Errorf("%s %s is missing", path, in.name)
 }
 
-// otherDefault returns the note in otherDefaults, or "".
 func otherDefault(path string, in cliInput) string {
 	return cmp.Or(otherDefaults[in.name], otherDefaults[path+" "+in.name])
 }

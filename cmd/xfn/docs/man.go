@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// manPages returns a manual page for the program and for each command.
 func manPages(c command) []file {
 	files := []file{{manName(c) + ".1", manPage(c)}}
 	for _, sub := range c.Children {

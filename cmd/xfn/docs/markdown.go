@@ -120,7 +120,6 @@ func table(b *strings.Builder, rows [][]string, head ...string) {
 	b.WriteString("\n")
 }
 
-// tableOf writes a table with a row for each item.
 func tableOf[T any](b *strings.Builder, items []T, row func(T) []string, head ...string) {
 	var rows [][]string
 	for _, item := range items {

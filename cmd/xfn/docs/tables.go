@@ -169,7 +169,6 @@ func profilesPage() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// span returns a range of versions of Crossplane.
 func span(since, last composition.CrossplaneVersion) string {
 	switch {
 	case last == composition.NewestVersion:

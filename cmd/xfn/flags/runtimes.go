@@ -187,7 +187,6 @@ func (f Runtimes) builder(dir string, client *remote.Client, pull image.Options)
 	}
 }
 
-// recordingFlags are the flags for recording, replaying and repeating calls.
 type recordingFlags struct {
 	Record string `writes:"calls/" more:"" xor:"recording" placeholder:"DIR" help:"Write every call of a function to a file below DIR, for --replay. Files contain all data that functions see, except credentials."`
 	Replay string `more:"" xor:"recording" placeholder:"DIR" help:"Return the recorded responses in DIR, and start no function. A call that was not recorded is an error."`

@@ -72,7 +72,6 @@ func (f Identity) IsSet() bool {
 	return f.CertificateIdentity != "" || f.CertificateIdentityRegexp != ""
 }
 
-// flag returns the name of the flag that names the identity.
 func (f Identity) flag() string {
 	if f.CertificateIdentity == "" {
 		return "--certificate-identity-regexp"
@@ -80,7 +79,6 @@ func (f Identity) flag() string {
 	return "--certificate-identity"
 }
 
-// check returns an error for flags that exclude or require each other.
 func (f Identity) check() error {
 	switch {
 	case f.CertificateIdentity != "" && f.CertificateIdentityRegexp != "":

@@ -35,7 +35,6 @@ Examples:
 `
 }
 
-// containerFlags are the flags for the containers that functions run in.
 type containerFlags struct {
 	CacheDir   string `short:"c" env:"XFN_CACHE_DIR" placeholder:"DIR" help:"Directory of pulled and unpacked images. Default: xfn in the user's cache directory."`
 	MapRootUID int    `name:"map-root-uid" default:"100000" placeholder:"ID" help:"The first of 65536 user ids of this machine for containers, if xfn has the permission to assign ids (as root has). Default: ${default}."`

@@ -25,7 +25,6 @@ func (Cmd) Help() string {
 `
 }
 
-// builtinFlags configure builtins.
 type builtinFlags struct {
 	Templates []string `sep:"none" placeholder:"DIR" help:"Let go-templating read templates below DIR, besides the working directory. Repeatable."`
 }

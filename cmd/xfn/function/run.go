@@ -113,7 +113,6 @@ func checkPackage(path string) error {
 	return hint.Wrap(err, fmt.Sprintf("build a package of the source first, as in xfn xpkg build -f %s --embed-runtime-source %s -o hello.xpkg; or render with the source: xfn render xr.yaml composition.yaml --package NAME=%[2]s", hint.Word(filepath.Join(path, "package")), hint.Word(path)))
 }
 
-// sandbox returns the runtime that starts the function.
 func (c *RunCmd) sandbox(term *terminal.Terminal, program terminal.Program) (sandbox.Sandbox, error) {
 	if runtime.GOOS != "linux" {
 		return sandbox.Sandbox{}, fmt.Errorf("running a function in a sandbox on %s: %w", runtime.GOOS, errors.ErrUnsupported)
@@ -141,7 +140,6 @@ func announce(term *terminal.Terminal, target string, fn *runtimes.Instance) err
 	return term.Printf("listening on %s\n", target)
 }
 
-// serve serves the function until it ends.
 func (c *RunCmd) serve(ctx context.Context, listener net.Listener, fn *runtimes.Instance) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -202,7 +200,6 @@ func (s settings) annotations() map[string]string {
 	return all
 }
 
-// check returns an error that names an invalid flag.
 func (s settings) check() error {
 	for _, pair := range s.Env {
 		if key, _, ok := strings.Cut(pair, "="); !ok || key == "" {

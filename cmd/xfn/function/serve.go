@@ -67,7 +67,6 @@ func (c *ServeCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return grpc.Serve(ctx, listener, b.Name, runner, opts)
 }
 
-// options returns the options of the server with its certificates.
 func (c *ServeCmd) options(b builtin.Builtin) (opts grpc.ServeOptions, err error) {
 	size, err := c.messageSize(b)
 	if err != nil {
@@ -87,7 +86,6 @@ func (c *ServeCmd) options(b builtin.Builtin) (opts grpc.ServeOptions, err error
 	return opts, err
 }
 
-// processFlags are flags of the processes of real functions.
 type processFlags struct {
 	Tag            string  `more:"" group:"Settings:" placeholder:"VERSION" help:"Behave like this version of the real function, such as v0.12.2 or main. Default: the newest release."`
 	DefaultSource  *string `more:"" group:"Settings:" placeholder:"DIR" help:"go-templating: folder with the templates of an input without a source (or FUNCTION_GO_TEMPLATING_DEFAULT_SOURCE)."`

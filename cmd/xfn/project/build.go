@@ -49,7 +49,6 @@ type BuildCmd struct {
 	terminal.Format
 }
 
-// lintOptions returns the options of a build of p with the rules of linting.
 func lintOptions(p *project.Project, level xpkg.Level, cache flags.Cache) project.Options {
 	others := slices.ContainsFunc(p.Packages(true), func(d project.Package) bool { return d.Kind != "Function" })
 	rules := []xpkg.Rule{packages.LintCompositions(func(ctx context.Context) (composition.Inputs, error) {
@@ -191,7 +190,6 @@ func (BuildCmd) InsteadOf(word string) string {
 	return "the project is built already: push it, as in xfn project push --package-file " + hint.Word(word)
 }
 
-// write writes the packages and prints the files.
 func (c *BuildCmd) write(ctx context.Context, term *terminal.Terminal, p *project.Project, set *project.Set) error {
 	if err := os.MkdirAll(c.OutputDir, 0o755); err != nil {
 		return fmt.Errorf("making the output directory: %w", fsx.Cause(err))
@@ -268,7 +266,6 @@ func (c *BuildCmd) describe(ctx context.Context, program terminal.Program, p *pr
 	return nil
 }
 
-// fileIn returns the file of a package in a folder, or "" without a folder.
 func fileIn(dir string, pkg project.BuiltPackage) string {
 	if dir == "" {
 		return ""

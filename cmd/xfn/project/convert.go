@@ -162,7 +162,6 @@ func (c *XRPatchCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return writeOutput(term, c.OutputFile, func(w io.Writer) error { return manifest.Write(w, xr.Object) })
 }
 
-// readObject returns the first object of a file or of stdin.
 func readObject(ctx context.Context, term *terminal.Terminal, path string) (map[string]any, manifest.Document, error) {
 	obj, doc, err := manifest.Reader{FS: afero.NewOsFs(), Stdin: stdin(term, path)}.FirstObject(ctx, path)
 	if path == "-" && errors.Is(err, manifest.ErrEmpty) {
@@ -181,7 +180,6 @@ func stdin(term *terminal.Terminal, path string) io.Reader {
 	return term.Stdin
 }
 
-// writeOutput writes to a file, or to stdout if path is "" or "-".
 func writeOutput(term *terminal.Terminal, path string, write func(io.Writer) error) error {
 	if path == "" || path == manifest.Stdin {
 		return write(term.Stdout)

@@ -30,7 +30,6 @@ Example:
 `
 }
 
-// fetchFlags configure how dependencies are read.
 type fetchFlags struct {
 	flags.Git
 	flags.Cache

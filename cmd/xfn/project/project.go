@@ -36,12 +36,10 @@ Example:
 `
 }
 
-// fileFlag names the project file.
 type fileFlag struct {
 	ProjectFile string `once:"" short:"f" empty:"" placeholder:"FILE" surplus:"name another project by its file with -f" help:"The project file. Its directory is the project. Default: crossplane-project.yaml or upbound.yaml."`
 }
 
-// fileFlags name the project file, and change its repository.
 type fileFlags struct {
 	fileFlag
 	Repository string `empty:"" placeholder:"REPOSITORY" help:"Repository of the Configuration, instead of the repository in the project file."`
@@ -57,7 +55,6 @@ func (f fileFlag) ProvideProject(ctx context.Context, term *terminal.Terminal) (
 	return flags.ReadProject(ctx, term, path)
 }
 
-// path returns the path of the project file.
 func (f fileFlag) path(term *terminal.Terminal) (string, error) {
 	path := f.ProjectFile
 	if path == "" {

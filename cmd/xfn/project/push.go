@@ -39,7 +39,6 @@ type PushCmd struct {
 // register its domain.
 const placeholderRegistry = "example.com/my-org"
 
-// pushFlags are the flags of commands that write packages to a registry.
 type pushFlags struct {
 	MaxConcurrency int  `more:"" positive:"" default:"8" placeholder:"N" help:"How many functions are pushed at a time. Default: ${default}."`
 	DryRun         bool `help:"Print how many bytes would be sent, and change nothing."`
@@ -114,7 +113,6 @@ func (c *PushCmd) Run(ctx context.Context, kctx *kong.Context, term *terminal.Te
 	return c.print(term, c.Format, fmt.Sprintf("Pushed project %q to %s:%s\n", p.Name, p.Repository, tag), all)
 }
 
-// attest reads the attestations of the packages in set.
 func (c *PushCmd) attest(set *project.Set) (err error) {
 	set.Attestations = map[string][]push.Attestation{}
 	for _, pkg := range set.Packages() {

@@ -61,7 +61,6 @@ func (f outputFlags) sink(term *terminal.Terminal, many bool, in reads) (sink, e
 	}
 }
 
-// documents returns the documents of a result that the flags --include-… select.
 func (f outputFlags) documents(r session.Result) []map[string]any {
 	return r.Documents(engine.Include{Results: f.IncludeFunctionResults, Context: f.IncludeContext, ConnectionDetails: f.IncludeConnectionDetails})
 }
@@ -82,7 +81,6 @@ type output struct {
 	warnOnce func(text string)
 }
 
-// render renders the inputs, passes each result to the sink, and writes the traces.
 func (o *output) render(ctx context.Context, config session.Config, in session.Inputs, traces *tracer, check *validation) (err error) {
 	s := session.Open(config)
 	defer func() { err = terminal.Close(ctx, s.Close, err) }()

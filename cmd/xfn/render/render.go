@@ -37,7 +37,6 @@ type Cmd struct {
 	validateFlags  `group:"Output:"`
 }
 
-// sourceFlags are the flags for inputs that are not arguments.
 type sourceFlags struct {
 	XRs          []string `more:"" name:"xr" sep:"none" placeholder:"PATH" help:"File or folder of composite resources, instead of the first argument. Repeatable."`
 	AllDocuments bool     `more:"" help:"Render every document of the files of composite resources, not only the first."`
@@ -251,7 +250,6 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// alphaFlags are the flags that profile alpha supports.
 var alphaFlags = []string{
 	"quiet", "verbose",
 	"xr", "all-documents", "xrd", "observed-resources", "context-files", "context-values",

@@ -22,7 +22,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// validateFlags configure the validation of inputs and outputs.
 type validateFlags struct {
 	Validate bool     `help:"Validate composite resources and the output. The schemas are the XRD, --crd and the kinds of Kubernetes. Errors are printed to stderr, and the command fails."`
 	CRD      []string `more:"" name:"crd" sep:"none" placeholder:"PATH" help:"CRDs and XRDs for --validate: a file, a folder, or a package by file or reference. Repeatable."`
@@ -138,7 +137,6 @@ func (v *validation) print(r session.Result, template, what string, found valida
 	}
 }
 
-// once returns true for the first call with a text, and false for later ones.
 func (v *validation) once(what string) bool {
 	was := v.reported[what]
 	v.reported[what] = true

@@ -65,7 +65,6 @@ func (e *Excerpter) Of(a Annotation) string {
 	return out
 }
 
-// color returns the color of the severity.
 func color(a Annotation) report.Color {
 	if a.Warning {
 		return report.Yellow

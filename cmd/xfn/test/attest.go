@@ -122,7 +122,6 @@ func (all attestations) add(o suite.Outcome) error {
 	return nil
 }
 
-// ran returns the digest of the package that ran.
 func (a *attestation) ran(run session.Run) (v1.Hash, error) {
 	switch {
 	case run.Runtime == session.Builtin || run.Runtime == session.Development:

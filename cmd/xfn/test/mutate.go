@@ -28,7 +28,6 @@ type mutateFlags struct {
 	Seed        uint64  `more:"" aliases:"mutate-seed" default:"1" placeholder:"N" help:"The seed for the random choice of --mutate=N and --fuzz. Default: ${default}."`
 }
 
-// mutates reports whether the flags ask for mutation tests.
 func (f mutateFlags) mutates() bool { return f.Mutate.On || f.MutateMin > 0 }
 
 // mutationInputs is the number of composite resources that are generated for a Composition.

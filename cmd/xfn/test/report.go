@@ -40,7 +40,6 @@ type reportFlags struct {
 // ofCases are the flags of reports that only a run of the cases has.
 const ofCases = "--coverage, --junit, --trace-html, --attest-report, --summary, --format sarif, --format gitlab"
 
-// ofCases reports whether a flag in the constant ofCases is set.
 func (f reportFlags) ofCases() bool {
 	return f.Coverage.On || f.CoverageMin > 0 || f.JUnit != "" || f.TraceHTML != "" || len(f.AttestReport) > 0 || f.Summary.Summary != "" ||
 		f.Format == terminal.SARIF || f.Format == terminal.GitLab
@@ -150,7 +149,6 @@ func annotations(o suite.Outcome) (all []terminal.Annotation) {
 	return all
 }
 
-// print prints an outcome, and annotates the suite in GitHub Actions.
 func (r *reporter) print(o suite.Outcome, notes []terminal.Annotation) error {
 	if err := r.text.Add(o); err != nil {
 		return fmt.Errorf("printing an outcome: %w", err)

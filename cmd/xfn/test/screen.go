@@ -150,7 +150,6 @@ const (
 	clearLine = "\r\x1b[K"
 )
 
-// legend describes the keys in one line.
 const legend = "r run again  a accept goldens  t trace  d all  ? help  q quit"
 
 func (s *screen) draw() error {
@@ -179,7 +178,6 @@ func (s *screen) draw() error {
 	return s.write(clearAll + strings.Join(append(lines, footer...), "\n") + s.tail())
 }
 
-// tail returns the last line, with the current work.
 func (s *screen) tail() string {
 	if s.status == "" {
 		return ""
@@ -350,7 +348,6 @@ func (s *screen) pagePath() (string, error) {
 	return filepath.Join(parent, s.temporary.Name, "trace.html"), nil
 }
 
-// close removes the temporary page.
 func (s *screen) close() error {
 	if s.temporary == nil {
 		return nil

@@ -181,7 +181,6 @@ func unindent(text string) string {
 	return strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n  ", "\n"), "\n")
 }
 
-// code returns a text as code in Markdown.
 func code(text string) string {
 	text = strings.ReplaceAll(terminal.Printable(text), "\n", " ")
 	fence := strings.Repeat("`", longest(text)+1)

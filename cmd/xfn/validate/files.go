@@ -145,7 +145,6 @@ func definitionsIn(ctx context.Context, files manifest.Reader, paths []string) [
 	return found
 }
 
-// defines reports whether one of kinds has a definition.
 func defines(found []inspect.CRD, kinds []schema.GroupKind) bool {
 	return slices.ContainsFunc(found, func(d inspect.CRD) bool {
 		return slices.Contains(kinds, schema.GroupKind{Group: d.Group, Kind: d.Kind})

@@ -133,7 +133,6 @@ func (t textFormat) write(mark, line, excerpt string) error {
 	return err
 }
 
-// junitFormat prints a suite for each file.
 type junitFormat struct {
 	w      io.Writer
 	suites []report.JUnitSuite

@@ -153,7 +153,6 @@ func rootNear(file string) string {
 	return "package"
 }
 
-// read reads the package root, and prints its problems.
 func (c *BuildCmd) read(ctx context.Context, term *terminal.Terminal) (*xpkg.Package, error) {
 	opts := c.options()
 	opts.Rules = rules(c.Cache, c.PackageRoot, opts.ExamplesRoot)
@@ -177,7 +176,6 @@ func (c *BuildCmd) beside() string {
 	return dir
 }
 
-// lintRuntimes prints the problems of the runtimes of a package.
 func (c *BuildCmd) lintRuntimes(term *terminal.Terminal, kind string, runtimes []v1.Image) error {
 	found, err := xpkg.CheckRuntimes(kind, runtimes)
 	if err != nil {
@@ -191,13 +189,11 @@ func (c *BuildCmd) lintRuntimes(term *terminal.Terminal, kind string, runtimes [
 	return nil
 }
 
-// contentFlags add annotations and layers to a package.
 type contentFlags struct {
 	OciAnnotation  []string `more:"" short:"a" sep:"none" placeholder:"KEY=VALUE" help:"Annotate each image and the index. Replaces annotations from crossplane.yaml. Repeatable, or separated by commas. Write \\, for a comma before text that looks like another KEY=."`
 	ExtensionsRoot string   `more:"" placeholder:"DIR" help:"Directory whose folders become layers with their names, such as icons, readme and release-notes."`
 }
 
-// build returns the annotations and extensions that the flags name.
 func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err error) {
 	if opts.Annotations, err = flags.ImageAnnotations(f.OciAnnotation); err != nil {
 		return opts, err
@@ -208,7 +204,6 @@ func (f *contentFlags) build(ctx context.Context) (opts xpkg.BuildOptions, err e
 	return opts, err
 }
 
-// targets returns the files to write.
 func (c *BuildCmd) targets(pkg *xpkg.Package, artifact xpkg.Artifact) ([]xpkg.Target, error) {
 	path := func(a xpkg.Artifact) (string, error) {
 		if c.PackageFile != "" {
@@ -224,7 +219,6 @@ func (c *BuildCmd) targets(pkg *xpkg.Package, artifact xpkg.Artifact) ([]xpkg.Ta
 	return []xpkg.Target{{Path: file, Artifact: artifact}}, err
 }
 
-// write writes the files, and prints their names and digests.
 func (c *BuildCmd) write(ctx context.Context, term *terminal.Terminal, runtimes *runtimeimage.Images, targets []xpkg.Target) error {
 	var err error
 	if c.Split {
@@ -281,7 +275,6 @@ func writeText(what, path string, text func() ([]byte, error)) error {
 	return terminal.Wrap(err, "writing %s %q", what, path)
 }
 
-// describe writes the files of --sbom and --provenance.
 func (c *BuildCmd) describe(ctx context.Context, s sbom.Subject, artifact xpkg.Artifact, built *language.Result) (err error) {
 	if s.Digest, err = artifact.Digest(); err != nil {
 		return err

@@ -70,7 +70,6 @@ func missingRoles(e composition.Entry, composites func() map[kschema.GroupKind]b
 	return found
 }
 
-// grants are the ClusterRoles and the definitions in files.
 type grants struct {
 	roles   []map[string]any
 	plurals map[kschema.GroupKind]string

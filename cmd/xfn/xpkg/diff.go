@@ -136,7 +136,6 @@ func (p *page) fields(indent int, fields []inspect.Field) {
 	}
 }
 
-// value returns a value as JSON, clipped to a line.
 func (p *page) value(v any) string {
 	var b strings.Builder
 	if err := manifest.WriteJSON(&b, "", v); err != nil {
@@ -156,7 +155,6 @@ func (p *page) object(o inspect.ObjectDiff) {
 	}))
 }
 
-// change prints a change of a schema.
 func (p *page) change(c crd.Change) {
 	mark := " "
 	if c.Breaking {

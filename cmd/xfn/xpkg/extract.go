@@ -71,7 +71,6 @@ func (c *ExtractCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	return s.explain("extracting", c.extract(ctx, term, s.artifact, platform))
 }
 
-// source opens the package that the flags name.
 func (c *ExtractCmd) source(ctx context.Context, term *terminal.Terminal, p terminal.Program) (*source, error) {
 	switch {
 	case c.FromXpkg:
@@ -189,7 +188,6 @@ func (c *ExtractCmd) metadata(term *terminal.Terminal, data []byte) error {
 // stdout is the file name that stands for standard output.
 const stdout = "-"
 
-// write writes to a file or to standard output.
 func (c *ExtractCmd) write(term *terminal.Terminal, name string, content func(io.Writer) error) error {
 	if c.Output == stdout {
 		return content(term.Stdout)

@@ -91,7 +91,6 @@ func (c *GetCRDsCmd) Run(ctx context.Context, term *terminal.Terminal, p termina
 	return nil
 }
 
-// A file is the path and the content of a file to write.
 type file struct {
 	path string
 	data []byte
@@ -129,7 +128,6 @@ func (c *GetCRDsCmd) files(all []inspect.CRD) (files []file, err error) {
 // inName matches a group, version or kind that can be a part of a path.
 var inName = proc.Regexp(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
-// path returns the path of the file for a version of a definition.
 func (c *GetCRDsCmd) path(d inspect.CRD, version, flat, ext string) (string, error) {
 	kind := strings.ToLower(d.Kind)
 	for _, part := range []string{d.Group, version, kind, d.Plural} {

@@ -140,7 +140,6 @@ type imageFile struct {
 	Digest string `json:"digest"`
 }
 
-// programs returns the programs of --program, or this program.
 func (c *ImageCmd) programs() (all []runtimeimage.Program, err error) {
 	files := c.Program
 	if len(files) == 0 {
@@ -166,7 +165,6 @@ func (c *ImageCmd) programs() (all []runtimeimage.Program, err error) {
 // machines maps the names of architectures in the output of uname to Go's names.
 var machines = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i386": "386", "i686": "386"}
 
-// programPlatform returns the platform of a value of --program.
 func programPlatform(platform, file string) (*v1.Platform, error) {
 	err := fmt.Errorf("reading --program %q: expected OS/ARCH=FILE", platform+"="+file)
 	system, arch, both := strings.Cut(platform, "/")

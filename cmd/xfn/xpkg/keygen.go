@@ -79,7 +79,6 @@ func (c *KeygenCmd) Run(ctx context.Context, term *terminal.Terminal) error {
 	return c.Print(term, files, terminal.Lines(files.PrivateKey, files.PublicKey))
 }
 
-// password returns the password of a new key.
 func (c *KeygenCmd) password(ctx context.Context, t *terminal.Terminal) ([]byte, error) {
 	if c.PasswordFile != "" {
 		text, err := readSecret(t, c.PasswordFile)
@@ -126,7 +125,6 @@ func askPassword(ctx context.Context, t *terminal.Terminal, prompt string) ([]by
 	return text, terminal.Wrap(err, "reading a password from the terminal")
 }
 
-// readSecret reads a small file, or stdin if path is "-".
 func readSecret(t *terminal.Terminal, path string) ([]byte, error) {
 	const limit = 64 << 10
 	if path == "-" {

@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimeimage"
 )
 
-// buildSource builds the function of --embed-runtime-source.
 func (f *runtimeFlags) buildSource(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*language.Result, error) {
 	if len(opts.Platforms) == 0 {
 		opts.Platforms = []v1.Platform{{OS: "linux", Architecture: runtime.GOARCH}}
@@ -70,7 +69,6 @@ func (f *runtimeFlags) language() (language.Language, error) {
 	return lang, hint.Wrap(err, cmp.Or(hint.Of(err), "name the folder of the function's source, or set --language"))
 }
 
-// buildBinaries returns the images with the programs of --embed-runtime-binary.
 func (f *runtimeFlags) buildBinaries(ctx context.Context, program terminal.Program, opts runtimeimage.Options) (*runtimeimage.Images, error) {
 	var programs []runtimeimage.Program
 	opts.Platforms = nil

@@ -73,7 +73,6 @@ func (p *page) objects(objects []inspect.Object) {
 	p.table("Objects", rows)
 }
 
-// shortKind returns the common abbreviation of a kind.
 func shortKind(kind string) string {
 	short := map[string]string{
 		"CustomResourceDefinition": "CRD", "CompositeResourceDefinition": "XRD", "ManagedResourceDefinition": "MRD",
@@ -81,7 +80,6 @@ func shortKind(kind string) string {
 	return cmp.Or(short[kind], kind)
 }
 
-// defines returns the kind and the versions of a definition.
 func defines(d crd.Definition) string {
 	text := d.Kind
 	if d.Claim != "" {
@@ -156,7 +154,6 @@ func (p *page) section(title string) {
 	p.line("%s", title)
 }
 
-// pair prints a name and its value, unless that is empty.
 func (p *page) pair(name, value string) {
 	if value != "" {
 		p.line("  %-13s %s", name, value)
@@ -177,7 +174,6 @@ func (p *page) pairs(indent int, title string, m map[string]string) {
 	}
 }
 
-// table prints a section of rows.
 func (p *page) table(title string, rows [][]string) {
 	if len(rows) > 0 {
 		p.section(title)
@@ -231,7 +227,6 @@ func fit(widths []int, line int) {
 	}
 }
 
-// wrapped prints a sentence and breaks it into lines.
 func (p *page) wrapped(text string) {
 	for _, line := range report.Wrap(oneLine(terminal.Printable(text)), p.width-gap) {
 		p.line("%*s%s", gap, "", line)
@@ -243,7 +238,6 @@ func plainLine(text string) string {
 	return strings.NewReplacer("\n", " ", "\t", " ").Replace(terminal.Printable(text))
 }
 
-// clip returns the first n characters of text.
 func clip(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text

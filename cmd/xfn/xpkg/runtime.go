@@ -140,7 +140,6 @@ func (f *runtimeFlags) images(ctx context.Context, program terminal.Program, opt
 	return at.images(ctx, f.Client(program), program, opts)
 }
 
-// check returns an error for flags that do not apply to the source of the runtime image.
 func (f *runtimeFlags) check() error {
 	given := map[string]bool{
 		fromSource: f.EmbedRuntimeSource != "", fromBinary: len(f.EmbedRuntimeBinary) > 0, fromDir: f.EmbedRuntimeDir != "",

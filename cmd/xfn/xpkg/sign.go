@@ -52,7 +52,6 @@ func (f SignFlags) Set(ctx context.Context, t *terminal.Terminal, o *push.Option
 	return err
 }
 
-// check returns an error for flags that exclude or require each other.
 func (f SignFlags) check() error {
 	switch {
 	case f.FulcioURL != "" && f.SignKey != "":

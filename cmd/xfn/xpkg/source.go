@@ -37,7 +37,6 @@ type source struct {
 	ref    name.Reference
 }
 
-// explain names the source in an error of reading it.
 func (s *source) explain(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -48,7 +47,6 @@ func (s *source) explain(doing string, err error) error {
 	return fmt.Errorf("%s %q: %w", doing, s.name, err)
 }
 
-// open opens a package by the path of its file or by its reference.
 func (f registryFlags) open(ctx context.Context, p terminal.Program, from string) (*source, error) {
 	if isFile(from) {
 		return openFile(ctx, from)
@@ -247,7 +245,6 @@ func Faults(term *terminal.Terminal, what string, err error) error {
 // metaFile is the file that a package root has.
 const metaFile = "crossplane.yaml"
 
-// isRoot reports whether a directory is a package root.
 func isRoot(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, metaFile))
 	return err == nil

@@ -16,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/push"
 )
 
-// targetFlags are the flags of commands that write to a registry.
 type targetFlags struct {
 	Tag       []string `sep:"none" placeholder:"TAG" help:"Additional tag in the repository, as in --tag=latest. Repeatable."`
 	MountFrom []string `more:"" sep:"none" placeholder:"REPOSITORY" help:"Repository of the same registry to mount layers of the package from, which are then not sent. Repeatable."`

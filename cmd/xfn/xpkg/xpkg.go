@@ -46,7 +46,6 @@ func (Cmd) Help() string {
 `
 }
 
-// registryFlags are the flags of commands that access a registry.
 type registryFlags struct{ flags.Registries }
 
 // created parses SOURCE_DATE_EPOCH (reproducible-builds.org). The default is
@@ -76,7 +75,6 @@ func rules(cache flags.Cache, name, examples string) []xpkg.Rule {
 	}))
 }
 
-// rootFlags are the flags of commands that read a package root.
 type rootFlags struct {
 	ExamplesRoot string   `once:"" short:"e" empty:"" placeholder:"DIR" help:"Directory of examples. Default: ./examples, if it exists."`
 	Ignore       []string `more:"" empty:"" placeholder:"GLOB" help:"Files and directories in the package root to leave out. The name of a directory with a wildcard ends in /, ** matches any number of directories, and \\, is a comma. Repeatable."`
