@@ -44,7 +44,6 @@ type compiledPatch struct {
 	missing error
 }
 
-// A functionSpec is an entry of spec.functions.
 type functionSpec struct {
 	Name      string                `json:"name"`
 	Type      string                `json:"type"`
@@ -151,7 +150,6 @@ func Decode(obj map[string]any) (*Composition, error) {
 	return c, c.decodeResources(obj, fields)
 }
 
-// convert decodes the JSON value of a field into a typed value.
 func convert(field string, from, into any) error {
 	if from == nil {
 		return nil
@@ -234,7 +232,6 @@ func (c *Composition) decodeResources(obj, fields map[string]any) error {
 	return c.compile(&steps[0].Input)
 }
 
-// notZero returns p, or nil if the value of p is zero.
 func notZero[T comparable](p *T) *T {
 	if p != nil && *p == *new(T) {
 		return nil

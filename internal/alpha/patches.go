@@ -10,7 +10,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// compile compiles the resource templates of a Composition and all patches.
 func (c *Composition) compile(in *input) error {
 	sets := map[string][]compiledPatch{}
 	for i, set := range in.PatchSets {

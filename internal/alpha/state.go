@@ -17,7 +17,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
 )
 
-// A reconcile is the state of a reconcile in progress.
 type reconcile struct {
 	Request
 	store *Store
