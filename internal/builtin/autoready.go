@@ -189,7 +189,6 @@ func typedCheck(check func(*structpb.Struct) bool) func(*structpb.Struct) bool {
 	}
 }
 
-// hasAddress reports whether status.loadBalancer has an address.
 func hasAddress(obj *structpb.Struct) bool {
 	return len(sdk.At(obj, "status", "loadBalancer", "ingress").GetListValue().GetValues()) > 0
 }
@@ -232,7 +231,6 @@ func autoscalerReady(obj *structpb.Struct) bool {
 	return slices.Contains(ready, firstTrueCondition(obj, append(degraded, ready...)...))
 }
 
-// hasCondition reports whether the condition of the given type is True.
 func hasCondition(obj *structpb.Struct, conditionType string) bool {
 	return firstTrueCondition(obj, conditionType) != ""
 }

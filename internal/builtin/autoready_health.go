@@ -27,7 +27,6 @@ func newHealthCEL() *sdk.CEL {
 	})
 }
 
-// healthChecks are the CEL rules for one request.
 type healthChecks struct {
 	cel   *sdk.CEL
 	rules map[string]string

@@ -79,7 +79,6 @@ type environmentSelector struct {
 	sdk.Selector `json:",inline"`
 }
 
-// requirementKey returns the key of the requirement of the source with index i.
 func requirementKey(i int) string { return fmt.Sprintf("environment-config-%d", i) }
 
 // locateEnvironmentSource returns the path of the field in an input to which a fatal result

@@ -119,7 +119,6 @@ func (in *ExtraResourcesInput) sources() (list string, all []source) {
 	return "spec.extraResources", all
 }
 
-// lists returns the lists of resources of all sources, by key.
 func (s extraResourcesSpec) lists(required map[string]*fnv1.Resources, unreleased bool) (map[string]*structpb.Value, error) {
 	lists, sorted, n := map[string]*structpb.Value{}, map[string][]*fnv1.Resource{}, 0
 	for _, src := range s.ExtraResources {

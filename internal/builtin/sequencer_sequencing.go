@@ -65,7 +65,6 @@ func (s *sequencing) run(ctx context.Context) error {
 	return nil
 }
 
-// state returns the desired state with composed resources.
 func (s *sequencing) state(resources map[string]*fnv1.Resource) *fnv1.State {
 	if s.req.GetDesired() == nil {
 		return nil
@@ -316,7 +315,6 @@ func usageName(by, of *structpb.Struct) string {
 	return strings.TrimSuffix(base[:kept], "-") + "-" + suffix
 }
 
-// textAt returns the string at a path of keys in an object, or "".
 func textAt(object *structpb.Struct, keys ...string) string {
 	return sdk.At(object, keys...).GetStringValue()
 }

@@ -123,7 +123,6 @@ func celHealthChecks(list string) (bool, error) {
 // Option returns the name of a setting of b in Settings.
 func (b Builtin) Option(key string) string { return b.shortName() + "." + key }
 
-// shortName is the name of b without the prefix function-.
 func (b Builtin) shortName() string { return strings.TrimPrefix(b.Name, "function-") }
 
 // Settings are values of settings by NAME.KEY, such as 5m by go-templating.ttl.
@@ -220,7 +219,6 @@ func (b Builtin) Configured(o Options) (function.Runner, error) {
 	return b.New(o), nil
 }
 
-// apply returns o with the values of the settings of b in it.
 func (b Builtin) apply(o Options) (Options, error) {
 	for _, s := range b.Settings {
 		option := b.Option(s.Key)

@@ -88,7 +88,6 @@ func (r *statusTransformation) match(ctx context.Context, m Matcher) (bool, map[
 	return !anyResource, groups, nil
 }
 
-// resources returns the resources that a matcher compares, by name.
 func (r *statusTransformation) resources(ctx context.Context, m Matcher) (map[string]*structpb.Struct, error) {
 	all := map[string]*structpb.Struct{}
 	for i, selector := range m.Resources {

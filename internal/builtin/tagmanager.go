@@ -215,7 +215,6 @@ func (c *tagChange) tags(desired, observed *structpb.Struct) (tags, error) {
 	return t, nil
 }
 
-// kept returns the observed tags that ignoreTags selects.
 func (c *tagChange) kept(observed tags) (tagUpdates, error) {
 	var all tagUpdates
 	for _, entry := range c.ignore {
@@ -255,7 +254,6 @@ var taggedKinds = sync.OnceValue(func() map[string][]string {
 	return groups
 })
 
-// hasTags reports whether the objects of a kind have tags that are managed.
 func hasTags(kind kschema.GroupKind) bool {
 	group, ok := strings.CutSuffix(kind.Group, ".upbound.io")
 	return ok && slices.Contains(taggedKinds()[strings.TrimSuffix(group, ".m")], kind.Kind)

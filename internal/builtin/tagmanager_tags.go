@@ -34,7 +34,6 @@ func (u *tagUpdates) add(from tags, retains bool) {
 	of.add(from, true)
 }
 
-// apply changes the tags of a resource.
 func (u *tagUpdates) apply(to *tags) {
 	to.add(u.retain, true)
 	to.add(u.replace, false)

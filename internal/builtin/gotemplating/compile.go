@@ -28,7 +28,6 @@ const rootName = "manifests"
 // recurses for each nested action.
 const maxActions = 100_000
 
-// programKey contains everything that a program depends on.
 type programKey struct {
 	text        string
 	left, right string

@@ -94,7 +94,6 @@ func (e *execution) leave(weight int) bool {
 	return false
 }
 
-// cover records that a branch ran.
 func (e *execution) cover(branch int) bool {
 	if e.ran == nil {
 		e.ran = map[int]bool{}
@@ -123,7 +122,6 @@ func (e *execution) tick() (bool, error) { return false, e.cause() }
 // maxOutput is the maximum size of a template's output in bytes.
 const maxOutput = 64 << 20
 
-// An output collects the output of a template.
 type output struct {
 	cause func() error
 	text  strings.Builder

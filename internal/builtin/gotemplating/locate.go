@@ -91,7 +91,6 @@ type placeKey struct {
 	input sdk.Sum
 }
 
-// newPlaceKey returns the key of a fatal result for an input in JSON.
 func newPlaceKey(fatal string, input []byte) placeKey {
 	s := &structpb.Struct{}
 	if len(input) > 0 && protojson.Unmarshal(input, s) != nil {

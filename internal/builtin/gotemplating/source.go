@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
 )
 
-// separator joins the parts of a template.
 const separator = "\n---\n"
 
 // Limits of a template: its size in bytes, and the number of its files. The real
@@ -286,7 +285,6 @@ type part struct {
 	text string
 }
 
-// text returns the parts joined to one template.
 func (p parts) text() string {
 	if len(p) == 1 {
 		return p[0].text

@@ -292,7 +292,6 @@ type pointsKey struct {
 	at sdk.Location
 }
 
-// points returns the points of a program's branches.
 func (r *runner) points(key programKey, all parts, p *program) []sdk.Point {
 	at := sdk.Location{}
 	if len(all) > 0 {

@@ -94,7 +94,6 @@ type run struct {
 	coverage sdk.Coverage
 }
 
-// composed is the composed resource of a template.
 type composed struct {
 	fields map[string]any
 	ready  fnv1.Ready

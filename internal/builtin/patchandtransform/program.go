@@ -90,7 +90,6 @@ func compilePatches(at string, all []spec.Patch) []placedPatch {
 	return compiled
 }
 
-// compilePatch compiles the patch with index i in the list at a path.
 func compilePatch(at string, i int, p *spec.Patch) placedPatch {
 	return placedPatch{patch.Compile(p), fmt.Sprintf("%s[%d]", at, i), p.Transforms}
 }
@@ -205,17 +204,14 @@ func (p *program) allPoints() []sdk.Point {
 
 func (t *template) point() sdk.Point { return sdk.Point{Kind: sdk.ComposedTemplate, Path: t.at} }
 
-// check returns the path in the input of the readiness check with index n.
 func (t *template) check(n int) string { return fmt.Sprintf("%s.readinessChecks[%d]", t.at, n) }
 
 func (p *placedPatch) point() sdk.Point { return sdk.Point{Kind: sdk.PatchPoint, Path: p.at} }
 
-// branch returns the point of a branch of a transform of the patch.
 func (p *placedPatch) branch(transform int, field string) sdk.Point {
 	return sdk.Point{Kind: sdk.TransformBranch, Path: fmt.Sprintf("%s.transforms[%d].%s", p.at, transform, field)}
 }
 
-// applied reports a patch, and whether its source had a value.
 func (r *run) applied(p *placedPatch, hadSource bool) {
 	if r.coverage == nil {
 		return

@@ -15,7 +15,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/patch/spec"
 )
 
-// A reference is the name and namespace of a Secret.
 type reference struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`

@@ -252,7 +252,6 @@ func sortBy(path string, items []*fnv1.Resource, typeName func(reflect.Type) str
 	return nil
 }
 
-// as returns v, or the zero value if v is nil.
 func as[T any](v any) T {
 	t, _ := v.(T)
 	return t
