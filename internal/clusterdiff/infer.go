@@ -100,7 +100,6 @@ func (g inference) listOf(path []string, lists, items []any, sets []*smdpath.Set
 	return smd.TypeRef{Inlined: smd.Atom{List: list}}
 }
 
-// elements returns the elements of a list that a set has.
 func elements(s *smdpath.Set) iter.Seq[smdpath.PathElement] {
 	return func(yield func(smdpath.PathElement) bool) {
 		for e := range s.Members.All() {
@@ -124,7 +123,6 @@ func keyNames(key value.FieldList) []string {
 	return names
 }
 
-// haveAll reports whether all items of a list are objects with the given fields.
 func haveAll(items []any, fields []string) bool {
 	return !slices.ContainsFunc(items, func(item any) bool {
 		object, _ := item.(map[string]any)
@@ -191,7 +189,6 @@ func byName(v any) map[string]map[string]any {
 	return names
 }
 
-// within reports whether live has all values of desired.
 func within(desired, live any) bool {
 	switch d := desired.(type) {
 	case map[string]any:
