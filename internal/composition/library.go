@@ -87,7 +87,6 @@ func (l *Library) ClaimOf(gvk kschema.GroupVersionKind) (schema.XRD, bool) {
 	return first(l.xrds, func(x schema.XRD) bool { return x.Offers(gvk) })
 }
 
-// first returns the first element for which is returns true.
 func first[T any](all []T, is func(T) bool) (found T, ok bool) {
 	if i := slices.IndexFunc(all, is); i >= 0 {
 		return all[i], true
@@ -208,7 +207,6 @@ func only(all []Entry, labels map[string]string) (Entry, error) {
 		"name one in compositionRef of the composite resource, or set a default in the XRD: Crossplane would select one at random")
 }
 
-// list returns the names and positions of Compositions.
 func list(entries []Entry) string {
 	texts := make([]string, len(entries))
 	for i, e := range entries {

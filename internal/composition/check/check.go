@@ -125,7 +125,6 @@ func Composition(ctx context.Context, e composition.Entry, o Options) []composit
 	return found
 }
 
-// A checker collects the problems of one Composition.
 type checker struct {
 	Options
 	composite apiextv1.TypeReference

@@ -87,7 +87,6 @@ func PackageInputs(ctx context.Context, e composition.Entry, inputs composition.
 	return located(e, c.problems)
 }
 
-// located adds the file and line to the problems of a Composition.
 func located(e composition.Entry, found []composition.Problem) []composition.Problem {
 	if len(found) == 0 {
 		return nil

@@ -90,7 +90,6 @@ func (r reads) misread(what string, object map[string]any, similar func(string, 
 
 func noSchemas(kschema.GroupKind) *schema.Definition { return nil }
 
-// patchChecker returns a checker that has checked the patches of a Composition.
 func patchChecker(ctx context.Context, e composition.Entry, inputs composition.Inputs, schemas Schemas) *checker {
 	c := newChecker(e, Options{Schemas: schemas, Inputs: inputs})
 	for _, in := range c.inputs(ctx, e) {

@@ -79,7 +79,6 @@ type alphaFunction struct {
 	} `json:"container"`
 }
 
-// functionSteps returns a pipeline step for each alpha function.
 func (c *converter) functionSteps(all []alphaFunction) []any {
 	var steps []any
 	for i, f := range all {
@@ -132,7 +131,6 @@ type environment struct {
 	} `json:"policy,omitzero"`
 }
 
-// hasSources reports whether a pipeline needs a step that loads the environment.
 func (e environment) hasSources() bool {
 	return len(e.DefaultData) > 0 || len(e.EnvironmentConfigs) > 0
 }
@@ -163,7 +161,6 @@ type labelMatcher struct {
 	FromFieldPathPolicy string  `json:"fromFieldPathPolicy,omitempty"`
 }
 
-// environmentInput returns the input of function-environment-configs.
 func (c *converter) environmentInput(e environment) (map[string]any, error) {
 	isSelector := func(s environmentSource) bool { return s.Type == "Selector" }
 	if slices.ContainsFunc(e.EnvironmentConfigs, isSelector) && e.Policy.Resolve != "Always" {

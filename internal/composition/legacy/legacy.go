@@ -145,7 +145,6 @@ func Origins(obj map[string]any) []string {
 	return origins
 }
 
-// converter collects the notes of one conversion.
 type converter struct {
 	notes []Note
 	steps stepNames

@@ -65,7 +65,6 @@ func forceNamespace(desired, xr *unstructured.Unstructured) (overridden string) 
 // composite is the name of the outermost XR. It is also the prefix of generated names.
 type labels struct{ composite, claimName, claimNamespace string }
 
-// labelsOf returns the labels for the composed resources of an XR.
 func labelsOf(xr *unstructured.Unstructured) labels {
 	l := xr.GetLabels()
 	return labels{cmp.Or(l[LabelComposite], xr.GetName()), l[LabelClaimName], l[LabelClaimNamespace]}
@@ -186,7 +185,6 @@ func capabilities() *fnv1.RequestMeta {
 	}}
 }
 
-// document returns a document of the rendered output that has one field.
 func document(kind, field string, value map[string]any) map[string]any {
 	return map[string]any{"apiVersion": APIVersion, "kind": kind, field: value}
 }

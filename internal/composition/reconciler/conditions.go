@@ -133,7 +133,6 @@ func (cs Conditions) value(since func(Condition) any) []any {
 	return list
 }
 
-// fromFunction converts a condition that a function returned.
 func fromFunction(c *fnv1.Condition) Condition {
 	status := "Unknown"
 	switch c.GetStatus() {
@@ -160,7 +159,6 @@ func ready(own fnv1.Ready, desired *fnv1.State) Condition {
 	return c
 }
 
-// unreadyNames returns the sorted names of resources that are not ready.
 func unreadyNames(desired *fnv1.State) []string {
 	var names []string
 	for name, r := range desired.GetResources() {

@@ -39,7 +39,6 @@ func placeholderIn(s string) string {
 	return ""
 }
 
-// placeholderReason explains a placeholder in messages.
 func placeholderReason(placeholder string) string {
 	if placeholder == noValue {
 		return "a template prints this for a field that does not exist"
@@ -84,7 +83,6 @@ var knownAnnotations = []string{
 	"gotemplating.fn.crossplane.io/composition-resource-name", "gotemplating.fn.crossplane.io/ready",
 }
 
-// metadataFields are the fields of metadata, which all kinds have.
 var metadataFields = strings.Fields("annotations creationTimestamp deletionGracePeriodSeconds deletionTimestamp finalizers generateName generation labels managedFields name namespace ownerReferences resourceVersion selfLink uid")
 
 // A mistake describes a mistake in a field of a desired resource. key is the last element of the path, or
@@ -165,7 +163,6 @@ func invalidEntry(field, name, value string) string {
 	return strings.Join(reasons, "; ")
 }
 
-// sameKind reports whether two resources have the same apiVersion and kind.
 func sameKind(a, b *structpb.Struct) bool {
 	return proto.Equal(a.GetFields()["apiVersion"], b.GetFields()["apiVersion"]) && proto.Equal(a.GetFields()["kind"], b.GetFields()["kind"])
 }

@@ -195,7 +195,6 @@ func (o *Output) addOperation(op *unstructured.Unstructured, got *outcome) error
 	return nil
 }
 
-// addOutputs sets the outputs of steps in status.pipeline.
 func addOutputs(status map[string]any, outputs []stepOutput) {
 	list := fieldpath.List(status, "pipeline")
 	for _, out := range outputs {

@@ -20,7 +20,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
-// pipelineInput is the input of a pipeline.
 type pipelineInput struct {
 	// Steps are the spec.pipeline of a Composition or an Operation.
 	Steps []apiextv1.PipelineStep
@@ -41,7 +40,6 @@ type pipelineInput struct {
 	Meta func(*fnv1.RunFunctionRequest) (*fnv1.RequestMeta, error)
 }
 
-// outcome is the output of a pipeline.
 type outcome struct {
 	// Desired and Context are the output of the last step. Either may be nil.
 	Desired *fnv1.State
@@ -185,7 +183,6 @@ func (e *NoSecretError) Error() string {
 	return fmt.Sprintf("credential %q: Secret %q in namespace %q was not found", e.Credentials.Name, ref.Name, ref.Namespace)
 }
 
-// addCredentials adds a step's Secrets to its request.
 func (in *pipelineInput) addCredentials(req *fnv1.RunFunctionRequest, credentials []apiextv1.FunctionCredentials) error {
 	for _, c := range credentials {
 		if c.Source != apiextv1.FunctionCredentialsSourceSecret || c.SecretRef == nil || in.Secret == nil {
@@ -268,7 +265,6 @@ func isNew(field string, r *fnv1.Resource, others ...*fnv1.Resource) bool {
 	})
 }
 
-// within reports whether b contains all of a.
 func within(a, b *structpb.Value) bool {
 	fields := a.GetStructValue().GetFields()
 	if fields == nil {

@@ -235,7 +235,6 @@ func specPath(legacy bool, field string) []string {
 	return []string{"spec", "crossplane", field}
 }
 
-// reference returns an XR's reference to a resource.
 func reference(u, xr *unstructured.Unstructured) map[string]any {
 	ref := map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "name": u.GetName()}
 	if xr.GetNamespace() == "" {

@@ -71,7 +71,6 @@ func (s Schema) count(v any, open []string, left *int) {
 	}
 }
 
-// size returns the number of JSON values in v.
 func size(v any) int {
 	n := 1
 	switch v := v.(type) {

@@ -94,7 +94,6 @@ func identityOf(o *unstructured.Unstructured) identity {
 	return identity{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()}
 }
 
-// identities returns the identities of all objects in the store.
 func (s Store) identities() map[identity]bool {
 	all := make(map[identity]bool, len(s))
 	for _, o := range s {
