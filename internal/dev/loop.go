@@ -78,7 +78,6 @@ func Run(ctx context.Context, c Config, commands <-chan Command, show func(Event
 	return l.run(ctx, commands, show)
 }
 
-// setExplicit sets the paths that the config names.
 func (l *loop) setExplicit() {
 	c := l.config
 	l.explicit = slices.Concat(c.Inputs.Paths(), c.Session.BuiltinOptions.Folders())

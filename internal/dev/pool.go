@@ -182,7 +182,6 @@ func (k pooled) start(ctx context.Context, s *slot) (*runtimes.Instance, error) 
 	return withoutStop(instance), nil
 }
 
-// withoutStop returns a copy of an instance whose Stop has no effect.
 func withoutStop(i *runtimes.Instance) *runtimes.Instance {
 	mine := *i
 	mine.Stop = func(context.Context) error { return nil }

@@ -158,7 +158,6 @@ func (s *sourceSnapshotter) whole(path string) {
 	})
 }
 
-// directive matches a go:embed directive in a Go file.
 var directive = proc.Regexp(`(?m)^//go:embed[ \t]+(.+)$`)
 
 // pattern matches a file pattern in a go:embed directive. A pattern may be quoted.
