@@ -166,7 +166,6 @@ func (r Reader) JSON(ctx context.Context, path string) (docs []Document, err err
 	return docs, err
 }
 
-// given returns the result of r.Documents, if it is set.
 func (r Reader) given(path string) ([]Document, bool) {
 	if r.Documents == nil {
 		return nil, false
@@ -297,7 +296,6 @@ func (r Reader) unreadable(path string, err error) error {
 	return err
 }
 
-// almostYAML matches the names of files that look like YAML.
 var almostYAML = proc.Regexp(`(?i)\.ya?ml(?:\.txt)?$`)
 
 // Misnamed returns the hint to rename the files in folders whose names look like YAML, but have another

@@ -130,7 +130,6 @@ func notObject(schema map[string]any) map[string]any {
 	return schema
 }
 
-// withAnyKey restricts a schema to objects with one of the keys.
 func withAnyKey(schema map[string]any, keys []string) map[string]any {
 	if len(keys) == 0 {
 		return schema
@@ -142,7 +141,6 @@ func withAnyKey(schema map[string]any, keys []string) map[string]any {
 	return map[string]any{"allOf": []any{schema, map[string]any{"anyOf": either}}}
 }
 
-// A field is a field of a struct with its tags.
 type field struct {
 	index           int
 	name, doc       string

@@ -272,7 +272,6 @@ func (d *decoder) unknown(fields []field, key string, path []string) {
 	d.faults[len(d.faults)-1].Unknown = true
 }
 
-// field decodes the value v into field f of the struct of.
 func (d *decoder) field(f field, v any, of reflect.Value, path []string) {
 	into := of.Field(f.index)
 	if isContainer := slices.Contains([]reflect.Kind{reflect.Struct, reflect.Map, reflect.Slice}, into.Kind()); v == nil && isContainer {

@@ -242,7 +242,6 @@ func (e syntaxError) lastQuote() (quote string, line int) {
 	return e.first(yamlv4.Mark{Line: last.Line, Column: last.Column}), last.Line
 }
 
-// closing returns the hint for a quote that is not closed.
 func closing(quote string) hint.Hint {
 	return hint.Hint("write a " + quote + " at the end of the value")
 }

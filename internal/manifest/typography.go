@@ -18,7 +18,6 @@ const (
 	maxSuspect    = 1 << 20
 )
 
-// curly are the quotes of typography.
 const curly = "“”„‘’‚"
 
 // Typography returns an error for each line in which a key or a value has typographic characters,
