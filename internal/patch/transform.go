@@ -93,7 +93,6 @@ func compile(t *spec.Transform) (TransformFunc, error) {
 	}
 }
 
-// typeName returns the name of a value's Go type, for error messages.
 func typeName(v any) string { return fmt.Sprintf("%T", v) }
 
 func mapper(pairs map[string]json.RawMessage) TransformFunc {

@@ -137,7 +137,6 @@ func notInEnvironment(path string, p *Patch) error {
 	return Invalid(path, p.Type, "invalid environment patch type")
 }
 
-// environmentTypes are the patch types that are allowed in Environment.Patches.
 var environmentTypes = []PatchType{
 	FromCompositeFieldPath, ToCompositeFieldPath, CombineFromComposite, CombineToComposite,
 	FromEnvironmentFieldPath, ToEnvironmentFieldPath,
