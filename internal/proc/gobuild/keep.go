@@ -116,7 +116,6 @@ func (e *entry) has(source string) bool {
 	return err == nil && source != "" && string(recorded) == source+e.size()
 }
 
-// isWhole reports whether the program was written whole.
 func (e *entry) isWhole() bool {
 	recorded, err := os.ReadFile(e.recordFile())
 	return err == nil && strings.HasSuffix(string(recorded), e.size())
@@ -141,7 +140,6 @@ func (e *entry) findSame(source string) *entry {
 	return nil
 }
 
-// size returns the size of the program as text.
 func (e *entry) size() string {
 	info, err := os.Stat(e.program())
 	if err != nil {
