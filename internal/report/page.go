@@ -134,7 +134,6 @@ func jsonLiteral(v any) string {
 	return Text(v, longest)
 }
 
-// severity returns the CSS class of a result.
 func severity(r Result) string {
 	switch r.Severity {
 	case "Fatal", "Warning":
@@ -143,7 +142,6 @@ func severity(r Result) string {
 	return "normal"
 }
 
-// typeOf returns the CSS class of a value.
 func typeOf(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -201,7 +199,6 @@ func results(s Step, severity string) int {
 	return n
 }
 
-// changeCounts counts the resources that a step added, changed and removed.
 type changeCounts struct{ Added, Changed, Removed int }
 
 func tally(s Step) (n changeCounts) {

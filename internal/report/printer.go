@@ -233,7 +233,6 @@ func (p *printer) step(number int, s Step) {
 	}
 }
 
-// resource writes a line for a resource and its changes below it.
 func (p *printer) resource(indent string, r ResourceChange) {
 	text := Printable(r.Title())
 	if id := strings.TrimSpace(r.APIVersion + " " + r.Kind); id != "" {
@@ -263,7 +262,6 @@ func (c Condition) String() string {
 	return text + inParentheses(c.Reason, c.Target)
 }
 
-// inParentheses returns the words that are not empty in parentheses, or "".
 func inParentheses(words ...string) string {
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	if len(words) == 0 {
