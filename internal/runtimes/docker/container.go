@@ -38,7 +38,6 @@ var port = network.MustParsePort("9443/tcp")
 // canceled: the engine could complete it, and no process would remove the container.
 const createTimeout = 20 * time.Second
 
-// A container is the container of one function.
 type container struct {
 	docker   *Docker
 	engine   *dockerengine.Engine
@@ -96,7 +95,6 @@ func (c *container) run(ctx context.Context) (err error) {
 
 func (c *container) host() string { return c.engine.Endpoint().Host }
 
-// findOrCreate finds the container with the requested name, or creates a container.
 func (c *container) findOrCreate(ctx context.Context) error {
 	if c.settings.name == "" {
 		c.name = "xfn-" + sanitize(c.fn.Name) + "-" + strings.ToLower(rand.Text()[:10])
@@ -239,7 +237,6 @@ func (c *container) start(ctx context.Context) error {
 	return nil
 }
 
-// detail describes the running function for users.
 func (c *container) detail() string {
 	if !c.created {
 		return fmt.Sprintf("existing container %s of image %s", c.name, c.image.name)

@@ -22,7 +22,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/runtimes"
 )
 
-// An engineImage is an image that the engine has.
 type engineImage struct {
 	// name is the name for users; id is the engine's id of the image.
 	name, id string

@@ -81,7 +81,6 @@ func removeFile(path string) error {
 	return nil
 }
 
-// createLocked creates a file with a random name in dir, and locks it.
 func createLocked(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

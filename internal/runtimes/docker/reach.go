@@ -78,7 +78,6 @@ func (c *container) published(ctx context.Context) (network.PortBinding, error) 
 	}
 }
 
-// publishes reports whether the configuration of a container publishes port 9443.
 func publishes(it api.InspectResponse) bool {
 	_, exposed := it.Config.ExposedPorts[port]
 	return it.HostConfig.PublishAllPorts && exposed || len(it.HostConfig.PortBindings[port]) > 0
@@ -101,7 +100,6 @@ func bindingOf(it api.InspectResponse, wanted netip.Addr) (b network.PortBinding
 	return b, ok
 }
 
-// publishedHost returns the host at which this machine reaches a published port.
 func (c *container) publishedHost(b network.PortBinding) (string, error) {
 	machine := c.engine.Machine()
 	switch {

@@ -52,7 +52,6 @@ const (
 	orphan cleanup = "Orphan"
 )
 
-// settings are the values of a Function's annotations.
 type settings struct {
 	// cleanup is empty if no annotation sets it.
 	cleanup cleanup

@@ -49,7 +49,6 @@ func startChild(ctx context.Context, command func() *exec.Cmd, out *proc.Output)
 	}
 }
 
-// start starts the process c.cmd.
 func (c *child) start() error {
 	start := func() error {
 		err := c.cmd.Start()

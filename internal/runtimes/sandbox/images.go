@@ -77,7 +77,6 @@ func (i images) image(ctx context.Context, name string, policy image.Policy, sto
 	return store.Image(ctx, request, i.pull)
 }
 
-// request parses a reference to an image.
 func (i images) request(name string, policy image.Policy) (image.Request, error) {
 	ref, err := remote.ParseReference(name, i.registry)
 	return image.Request{Reference: ref, Policy: policy}, err

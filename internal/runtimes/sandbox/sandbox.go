@@ -159,7 +159,6 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 	}, nil
 }
 
-// images returns the source of images for Sandbox: registries and files.
 func (s Sandbox) images() images {
 	return images{cache: s.Cache, registry: s.Registry, pull: s.Pull, files: true, progress: s.Progress}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
 
-// prefix is the prefix of the annotations that configure the runtime Sandbox.
 const prefix = "render.crossplane.io/runtime-sandbox-"
 
 // The annotations of a Function that configure its sandbox.
@@ -58,7 +57,6 @@ func Check(annotations map[string]string) error {
 	return err
 }
 
-// settings are the values of a Function's annotations.
 type settings struct {
 	network  sandbox.Network
 	env      []string
