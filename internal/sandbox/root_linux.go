@@ -232,7 +232,6 @@ func mountResolver(root int, o request) error {
 // harmlessDevices are the devices that every program may use.
 var harmlessDevices = []string{"null", "zero", "full", "random", "urandom"}
 
-// openDevices opens the host's harmless devices.
 func openDevices() (map[string]int, error) {
 	devices := map[string]int{}
 	for _, name := range harmlessDevices {

@@ -188,7 +188,6 @@ func (p *Process) instruct(o request, control *os.File) error {
 	return err
 }
 
-// readReply reads one reply of a supervisor, and returns the error that it contains.
 func readReply(in *json.Decoder) (reply, error) {
 	var r reply
 	if err := in.Decode(&r); err != nil {
