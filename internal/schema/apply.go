@@ -117,7 +117,6 @@ func mapOf(s *structural.Structural, resource bool) *smd.Map {
 //go:embed apply.json
 var applyJSON []byte
 
-// kubernetesApplyTypes returns the types in applyJSON.
 var kubernetesApplyTypes = sync.OnceValue(func() *smd.Schema {
 	var types map[string]map[string]string
 	if err := json.Unmarshal(applyJSON, &types); err != nil {

@@ -103,7 +103,6 @@ func checkScope(at *field.Path, scope extv1.ResourceScope) field.ErrorList {
 	return nil
 }
 
-// checkNames returns the errors in the names of the defined kind.
 func (d *Definition) checkNames(crd *extv1.CustomResourceDefinition) field.ErrorList {
 	at, names := field.NewPath("spec", d.names), crd.Spec.Names
 	label := func(at *field.Path, name, prefix string) field.ErrorList {
@@ -131,7 +130,6 @@ func (d *Definition) checkNames(crd *extv1.CustomResourceDefinition) field.Error
 	return errs
 }
 
-// invalidText returns an error with the reasons why a text is invalid, if there are any.
 func invalidText(at *field.Path, text, prefix string, reasons []string) field.ErrorList {
 	if len(reasons) == 0 {
 		return nil
@@ -258,7 +256,6 @@ func checkScale(at *field.Path, s *extv1.CustomResourceSubresourceScale) field.E
 	return errs
 }
 
-// checkSelectable returns the errors in the selectable fields of a version.
 func (v version) checkSelectable(at *field.Path, selectable []extv1.SelectableField) field.ErrorList {
 	if v.structural == nil {
 		return nil

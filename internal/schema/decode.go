@@ -172,7 +172,6 @@ func decodesItself(t reflect.Type) bool {
 // known caches the results of fieldsOf.
 var known sync.Map
 
-// fieldsOf returns a struct's fields, by their names in JSON.
 func fieldsOf(t reflect.Type) map[string]reflect.StructField {
 	if fields, ok := known.Load(t); ok {
 		return fields.(map[string]reflect.StructField)

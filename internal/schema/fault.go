@@ -77,7 +77,6 @@ func Of(err *field.Error) Fault {
 	return Fault{Field: FieldName(err.Field), Value: err.BadValue, Nearest: nearestValue(err), Text: faultText(err), Err: err}
 }
 
-// quotedText matches a text in quotes.
 var quotedText = proc.Regexp(`"(?:[^"\\]|\\.)*"`)
 
 // nearestValue returns the allowed value that is most similar to a value that is not

@@ -37,7 +37,6 @@ func checkKeywords(p part, s *structural.Structural) field.ErrorList {
 	return slices.Concat(errs, checkUnique(p.at, s.ValueValidation), checkMapType(p.at, s), checkListType(p.at, s), checkRuleTexts(p.at, s))
 }
 
-// checkUnique returns an error for each uniqueItems in the validation of a schema.
 func checkUnique(at *field.Path, v *structural.ValueValidation) field.ErrorList {
 	if v == nil {
 		return nil

@@ -250,7 +250,6 @@ func LegacyFields(kind string) []string { return legacyFields[kind] }
 // options such as ListOptions.
 type typeMap map[schema.GroupVersionKind]func() reflect.Type
 
-// kindTypes returns the Go types of all built-in kinds.
 var kindTypes = sync.OnceValue(func() typeMap {
 	all := maps.Clone(describedTypes())
 	maps.Copy(all, registeredTypes())

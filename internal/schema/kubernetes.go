@@ -108,7 +108,6 @@ var groups = runtime.NewSchemeBuilder(corev1.AddToScheme, extv1.AddToScheme)
 // metaGroup is the API group of package metadata.
 const metaGroup = "meta.pkg.crossplane.io"
 
-// pkgMeta has the Go types of the kinds in metaGroup.
 var pkgMeta = map[schema.GroupVersionKind]reflect.Type{
 	pkgmetav1.ConfigurationGroupVersionKind:       reflect.TypeFor[pkgmetav1.Configuration](),
 	pkgmetav1.FunctionGroupVersionKind:            reflect.TypeFor[pkgmetav1.Function](),

@@ -207,7 +207,6 @@ func str(enum ...any) map[string]any {
 	return out
 }
 
-// stringFields returns properties with these names and the type string.
 func stringFields(names ...string) map[string]any {
 	out := map[string]any{}
 	for _, name := range names {

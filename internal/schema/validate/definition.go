@@ -66,7 +66,6 @@ func (d *definition) open(ctx context.Context) (*schema.Definition, []schema.Fau
 	return d.def, d.faults
 }
 
-// read decodes and checks the CRD.
 func (d *definition) read(ctx context.Context) (*schema.Definition, []schema.Fault) {
 	def, err := schema.New(d.Object)
 	if err != nil {
@@ -89,7 +88,6 @@ func (d *definition) read(ctx context.Context) (*schema.Definition, []schema.Fau
 	return def, append(def.Check(ctx), misspelled...)
 }
 
-// xrdIn returns the XRD in a document, or nil.
 func xrdIn(doc manifest.Document) map[string]any {
 	if !bytes.Contains(doc.Text, []byte("CompositeResourceDefinition")) {
 		return nil // Parsing large CRDs again needs much time.
