@@ -263,7 +263,6 @@ func (s *Session) describe(ctx context.Context, e composition.Entry, observed []
 	}
 }
 
-// readsOf returns the fields that the patches of e read.
 func (s *Session) readsOf(ctx context.Context, e composition.Entry) check.Reads {
 	return s.reads.Get(e.Composition, func() check.Reads { return check.ReadsOf(ctx, e, builtin.Inputs()) })
 }

@@ -231,7 +231,6 @@ func (s *Session) chooseAuto(ctx context.Context, c choice) (choice, error) {
 	return c, hint.Wrap(version, "name the package's file with "+packageOf(c.fn)+", or leave out "+hint.Builtins+"=strict")
 }
 
-// chooseSource selects the runtime for a folder with source code.
 func (s *Session) chooseSource(ctx context.Context, c choice) (choice, error) {
 	lang, source, err := languages.Find(c.fn.Package)
 	c.fn.Package = source

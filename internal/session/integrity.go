@@ -248,7 +248,6 @@ func (s *Session) reportProblems(found []composition.Problem, strict bool) (err 
 	return err
 }
 
-// refuseOrWarn returns err if strict is true, and otherwise warns of it.
 func (s *Session) refuseOrWarn(err error, strict bool) error {
 	if !strict {
 		s.config.Progress.Warn(err.Error())

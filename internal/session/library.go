@@ -94,7 +94,6 @@ func (s *Session) library(ctx context.Context, in Inputs) (l library, err error)
 	return l, nil
 }
 
-// definingDocuments reads the files of Compositions and XRDs.
 func (s *Session) definingDocuments(ctx context.Context, in Inputs) (docs []manifest.Document, err error) {
 	for _, path := range in.Compositions {
 		some, err := s.config.Reader.All(ctx, path)

@@ -308,7 +308,6 @@ func (o original) copy() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: schema.Copy(o.obj)}
 }
 
-// decodeXR decodes the composite resource in doc.
 func decodeXR(doc manifest.Document) (xr original, err error) {
 	if doc.Text == nil {
 		return original{obj: map[string]any{}}, nil

@@ -68,7 +68,6 @@ func (s *Session) start(ctx context.Context, choices []choice, needed capability
 // A capability is what a function must be able to do for a kind of document that calls it.
 type capability struct{ name, callers string }
 
-// capabilityOf returns the capability that the functions of e need.
 func capabilityOf(e composition.Entry) capability {
 	if e.What() == apiextv1.CompositionKind {
 		return capability{pkgmetav1.FunctionCapabilityComposition, "Compositions"}
