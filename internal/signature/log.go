@@ -65,7 +65,6 @@ func (l *Log) add(ctx context.Context, e LogEntry) ([]byte, error) {
 	return l.Key.bundle(resp.Body, e)
 }
 
-// entry is an entry in a response of a log.
 type entry struct {
 	LogPayload
 	Verification struct {
@@ -74,7 +73,6 @@ type entry struct {
 	} `json:"verification"`
 }
 
-// bundle verifies a response with the entry e.
 func (k *LogKey) bundle(raw []byte, e LogEntry) ([]byte, error) {
 	var all map[string]entry
 	if err := json.Unmarshal(raw, &all); err != nil || len(all) != 1 {

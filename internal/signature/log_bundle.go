@@ -74,7 +74,6 @@ func NewLogKey(public crypto.PublicKey) (*LogKey, error) {
 	return &LogKey{verifier, sha256.Sum256(der)}, nil
 }
 
-// hasSigned reports whether value is the log's signature of text.
 func (k *LogKey) hasSigned(text, value []byte) bool {
 	return k.verifier.VerifySignature(bytes.NewReader(value), bytes.NewReader(text)) == nil
 }
@@ -101,7 +100,6 @@ func (k *LogKey) verify(b LogBundle, e LogEntry) error {
 	return e.verify(b.Payload.Body)
 }
 
-// verifyTimestamp verifies the signed entry timestamp.
 func (k *LogKey) verifyTimestamp(b LogBundle) error {
 	if id := hex.EncodeToString(k.id[:]); b.Payload.LogID != id {
 		return fmt.Errorf("the entry is of the log %q, expected %s", b.Payload.LogID, id)

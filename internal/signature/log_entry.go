@@ -103,7 +103,6 @@ func EnvelopeEntry(text, key []byte) LogEntry {
 
 var errOtherEntry = errors.New("the entry is about another signature")
 
-// sameKey compares two keys in PEM.
 func sameKey(a, b []byte) bool {
 	first, _ := pem.Decode(a)
 	second, _ := pem.Decode(b)
