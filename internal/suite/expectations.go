@@ -16,7 +16,6 @@ import (
 	"github.com/xfn-dev/xfn/internal/suite/spec"
 )
 
-// position returns "path:line" of a field of the case.
 func (a *attempt) position(path ...string) string {
 	return manifest.Position(a.item.Suite.Path, a.item.Case.Position(path...))
 }
@@ -130,7 +129,6 @@ func (a *attempt) checkStep(result spec.Result, r session.Result, path ...string
 	}
 }
 
-// checkExpression warns of an expression that is constant.
 func (a *attempt) checkExpression(expression *string, path ...string) {
 	if expression != nil && check.Constant(*expression) {
 		a.warn(path, fmt.Sprintf("CEL %s names no variable, so it is the same for any output", *expression))

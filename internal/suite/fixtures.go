@@ -69,7 +69,6 @@ func (f *fixtures) warn(to progress.Func) {
 	}
 }
 
-// checkFixtures records which fixtures the case used.
 func (a *attempt) checkFixtures(ctx context.Context, r session.Result) {
 	if a.item.composition != nil || a.item.fuzz != nil || a.calls == nil || r.LastPass == nil || r.Composition.Composition == nil {
 		return

@@ -100,7 +100,6 @@ func (m mapPaths) values(v any, only string) any {
 	return out
 }
 
-// paths returns a path or a list of paths and objects.
 func (m mapPaths) paths(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -138,7 +138,6 @@ func (g *Generator) XR(ctx context.Context, n int) (map[string]any, error) {
 	return nil, fmt.Errorf("making %s by the XRD at %s: field %s: %w, in %d tries: %s", hint.An(g.kind), g.path, worst.Field, ErrNoInput, maxStarts*maxRepairs, worst)
 }
 
-// repair replaces the value of a field that is invalid.
 func (g *Generator) repair(m *valueMaker, xr map[string]any, text string) {
 	path, err := fieldpath.Parse(text)
 	if err != nil || len(path) == 0 || propertySchema(g.schema, path[0].Key) == nil || path[0].Key == "metadata" {

@@ -175,7 +175,6 @@ func (t *TextReport) endSuite() error {
 	return t.summary(one, fmt.Sprintf("%-4s %s", one.verdict(), t.suite))
 }
 
-// summary writes a line with the counts of outcomes.
 func (t *TextReport) summary(of Tally, text string) error {
 	color := report.Green
 	if of.verdict() != "ok" {

@@ -158,7 +158,6 @@ func (r *runner) run(ctx context.Context, item Item) Outcome {
 	return out
 }
 
-// An attempt is one run of a case.
 type attempt struct {
 	*runner
 	item Item

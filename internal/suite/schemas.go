@@ -82,7 +82,6 @@ func (a *attempt) validate(ctx context.Context, sources []spec.Source, objects [
 	return append(faults, more...), err
 }
 
-// validator returns the Validator for the schemas of the case.
 func (a *attempt) validator(ctx context.Context, sources []spec.Source) (*validate.Validator, error) {
 	if isSet(a.form.XRD) {
 		sources = append(slices.Clip(sources), a.form.XRD)

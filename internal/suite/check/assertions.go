@@ -33,7 +33,6 @@ var fieldTypes = map[string]func(a *assertion, in map[string]any, key string) er
 	"FieldValue":     (*assertion).fieldValue,
 }
 
-// An assertion is an expected assertion of a case.
 type assertion struct {
 	*run
 	spec.Assertion

@@ -63,7 +63,6 @@ type Fault struct {
 // OfComposition is the Object of a Fault in the Composition of the case.
 const OfComposition = -1
 
-// A run is the check of one case.
 type run struct {
 	Checker
 	ctx      context.Context

@@ -47,7 +47,6 @@ func (c Checker) Checked(form spec.CaseSpec, s *Subject) func(resource, path str
 	return l.has
 }
 
-// checkedFields are the fields that the expectations of a case check.
 type checkedFields struct {
 	run
 	at map[string][]checkedField // by the name of the resource
@@ -62,7 +61,6 @@ type checkedField struct {
 	below bool
 }
 
-// add adds a field of the resource that name identifies.
 func (l *checkedFields) add(name string, one checkedField) {
 	if obj, err := l.subject.find(name); err == nil {
 		name = reconciler.ResourceName(obj)
@@ -101,7 +99,6 @@ func (l *checkedFields) assertions(all []spec.Assertion) {
 	}
 }
 
-// field adds the field of an assertion.
 func (l *checkedFields) field(one spec.Assertion, rendered map[string]map[string]any) {
 	var path fieldpath.Path
 	for _, key := range strings.Split(one.Field, ".") {
@@ -114,7 +111,6 @@ func (l *checkedFields) field(one spec.Assertion, rendered map[string]map[string
 	}
 }
 
-// has reports whether an expectation checks a field of a resource.
 func (l *checkedFields) has(resource, path string) bool {
 	return l.all || slices.ContainsFunc(l.at[resource], func(one checkedField) bool {
 		return one.path == path || one.below && (one.path == "" || fieldpath.HasPrefix(path, one.path))
@@ -123,7 +119,6 @@ func (l *checkedFields) has(resource, path string) bool {
 
 var indexes = proc.Regexp(`\[[0-9]+\]`)
 
-// anyIndex returns a path with [*] for each index of a list.
 func anyIndex(path string) string {
 	if !strings.Contains(path, "[") {
 		return path

@@ -93,7 +93,6 @@ func (r *run) candidate(want map[string]any) map[string]any {
 	return r.subject.Documents[i]
 }
 
-// compare compares the value at a path with the expected one.
 func (p place) compare(at string, want, got any) {
 	switch want := want.(type) {
 	case map[string]any:

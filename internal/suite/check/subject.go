@@ -71,7 +71,6 @@ func (s *Subject) index() {
 	s.values = sync.OnceValue(s.plain)
 }
 
-// plain returns the values of the variables of expressions.
 func (s *Subject) plain() map[string]any {
 	resources := make(map[string]any, len(s.byName))
 	for name, obj := range s.byName {
@@ -94,7 +93,6 @@ func Identity(obj map[string]any) string {
 	return strings.Join([]string{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName()}, "\x00")
 }
 
-// what names the composite resource or Operation in messages.
 func (s *Subject) what() string {
 	if s.IsOperation {
 		return "Operation"
@@ -102,7 +100,6 @@ func (s *Subject) what() string {
 	return "composite resource"
 }
 
-// name returns the name of a resource in the pipeline, or "".
 func (s *Subject) name(obj map[string]any) string {
 	return cmp.Or(reconciler.ResourceName(obj), s.Names[Identity(obj)])
 }
@@ -140,7 +137,6 @@ func (s *Subject) find(name string) (map[string]any, error) {
 	}
 }
 
-// A missingError is the error for a resource that does not exist.
 type missingError struct{ text string }
 
 func (e *missingError) Error() string { return e.text }

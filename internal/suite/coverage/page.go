@@ -18,7 +18,6 @@ var (
 	pageCSS string
 )
 
-// A pageLine is a line of a Composition on the page.
 type pageLine struct {
 	Number int
 	Text   string

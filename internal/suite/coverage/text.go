@@ -84,7 +84,6 @@ func (t text) composition(c Composition) {
 	t.list("fields", unchecked)
 }
 
-// colon returns text and a colon if a list follows.
 func colon[T any](list []T, text string) string {
 	if len(list) == 0 {
 		return ""
@@ -103,7 +102,6 @@ func (t text) list(what string, lines []string) {
 	}
 }
 
-// countKinds returns texts such as "patches 3/4".
 func countKinds(parts []Part) []string {
 	byKind := map[sdk.PointKind][]Part{}
 	for _, p := range parts {

@@ -113,7 +113,6 @@ func (b *builder) first(file string) (map[string]any, error) {
 	return obj, err
 }
 
-// projectFiles are the files in the root of a project.
 var projectFiles = []string{"upbound.yaml", "crossplane-project.yaml"}
 
 // depth limits how many folders above a test are searched for a project file.

@@ -52,7 +52,6 @@ func isTest(v any) bool {
 	return false
 }
 
-// A testDocument is a document of one of Kinds.
 type testDocument struct {
 	APIVersion string         `json:"apiVersion" enum:"meta.dev.upbound.io/v1alpha1"`
 	Kind       string         `json:"kind"`

@@ -288,7 +288,6 @@ func (m *merged) composite(in xprinInputs, p xprinPatches) {
 	m.set(u.Object, from, "xr")
 }
 
-// An xprinAssertion is an assertion of any engine.
 type xprinAssertion struct {
 	Name     string          `json:"name"`
 	Type     string          `json:"type"`
@@ -324,7 +323,6 @@ func (m *merged) assertions(engines map[string]any) {
 	}
 }
 
-// fields returns the assertion as in a suite of xfn.
 func (a xprinAssertion) fields(engine string) map[string]any {
 	out := map[string]any{"type": a.Type}
 	if engine != "xprin" {

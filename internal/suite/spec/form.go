@@ -16,7 +16,6 @@ const (
 	Kind       = "TestSuite"
 )
 
-// file is the content of a suite's file.
 type file struct {
 	APIVersion string     `json:"apiVersion" required:"" enum:"xfn.dev/v1alpha1" doc:"The version of this format."`
 	Kind       string     `json:"kind" required:"" enum:"TestSuite"`
