@@ -220,7 +220,7 @@ func unpack(ctx context.Context, term *terminal.Terminal, img v1.Image, path str
 	if err != nil {
 		return err
 	}
-	return errors.Join(move(root.Path, path), root.Release())
+	return errors.Join(move(root.Path, path), root.Close())
 }
 
 // move renames a directory after it has made it writable.

@@ -61,7 +61,7 @@ func compare(b *testing.B, img v1.Image) {
 			if err != nil {
 				return err
 			}
-			return root.Release()
+			return root.Close()
 		}
 		cold = append(cold, timed(b, unpack))
 		warm = append(warm, timed(b, unpack))

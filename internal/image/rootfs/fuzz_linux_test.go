@@ -64,7 +64,7 @@ func assertContained(t *testing.T, img v1.Image) {
 		return
 	}
 	assertPlain(t, root.Path)
-	e2e.NoError(t, root.Release())
+	e2e.NoError(t, root.Close())
 }
 
 // plainOf returns a layer decompressed, or unchanged if that fails.

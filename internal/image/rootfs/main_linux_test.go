@@ -75,7 +75,7 @@ func unpack(t testing.TB, img v1.Image, o rootfs.Options) (*rootfs.Root, error) 
 	t.Helper()
 	root, err := rootfs.Unpack(t.Context(), img, o)
 	if err == nil {
-		t.Cleanup(func() { _ = root.Release() })
+		t.Cleanup(func() { _ = root.Close() })
 	}
 	return root, err
 }

@@ -81,10 +81,10 @@ type Root struct {
 	lease *os.File
 }
 
-// Release ends the use of the root. Afterwards Prune may remove the root.
-func (r *Root) Release() error { return r.lease.Close() }
+// Close ends the use of the root. Afterwards Prune may remove the root.
+func (r *Root) Close() error { return r.lease.Close() }
 
-// Unpack returns the root file system of img. The caller must call Release. If the store
+// Unpack returns the root file system of img. The caller must close it. If the store
 // already has the root, Unpack reads only the image's config. If several processes or
 // goroutines unpack the same image, only one does so and the others wait. After an error, no
 // part of the root is left.

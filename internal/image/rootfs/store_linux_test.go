@@ -58,7 +58,7 @@ func TestUnpackedOnce(t *testing.T) {
 	e2e.Equal(t, "concurrent calls read the layer once", int32(1), reads.Load())
 	for _, r := range roots {
 		e2e.Equal(t, "concurrent calls share one root", roots[0].Path, r.Path)
-		e2e.NoError(t, r.Release())
+		e2e.NoError(t, r.Close())
 	}
 	e2e.Equal(t, "the root has the file of the image", []string{"a=x"}, contentOf(t, roots[0].Path))
 }
@@ -96,7 +96,7 @@ func TestFailureIsNotShared(t *testing.T) {
 				}
 				return err
 			}
-			return root.Release()
+			return root.Close()
 		})
 	}
 	e2e.NoError(t, e2e.Await(t, g.Wait))
@@ -166,7 +166,7 @@ func TestKilledWhileOthersWait(t *testing.T) {
 	go func() {
 		root, err := rootfs.Unpack(t.Context(), img, rootfs.Options{Dir: dir})
 		if err == nil {
-			err = root.Release()
+			err = root.Close()
 		}
 		done <- err
 	}()
@@ -189,7 +189,7 @@ func TestPrune(t *testing.T) {
 		e2e.Equal(t, why, want, e2e.Must(rootfs.Prune(t.Context(), dir, before, dry))(t))
 	}
 	prune("a root in use is kept", later, false, rootfs.Usage{})
-	e2e.NoError(t, root.Release())
+	e2e.NoError(t, root.Close())
 	prune("a root that was used recently is kept", later.Add(-2*time.Hour), false, rootfs.Usage{})
 	prune("a dry run returns the usage", later, true, rootfs.Usage{Roots: 1, Bytes: 5})
 	e2e.WantError(t, "a dry run must not remove the root", e2e.Err(os.Stat(root.Path)), "")
@@ -231,7 +231,7 @@ func TestPruneWhileUsed(t *testing.T) {
 				if _, err := os.ReadFile(filepath.Join(root.Path, "a")); err != nil {
 					return err
 				}
-				if err := root.Release(); err != nil {
+				if err := root.Close(); err != nil {
 					return err
 				}
 			}
@@ -261,7 +261,7 @@ func TestReadOnlyStore(t *testing.T) {
 	dir := storeDir(t)
 	img, reads := countedImage(t, file("a", "x"))
 	o := rootfs.Options{Dir: dir}
-	if root, err := rootfs.Unpack(t.Context(), img, o); err != nil || root.Release() != nil {
+	if root, err := rootfs.Unpack(t.Context(), img, o); err != nil || root.Close() != nil {
 		t.Fatal(err)
 	}
 	e2e.NoError(t, os.Chmod(filepath.Join(dir, "roots/sha256"), 0o500))
@@ -292,7 +292,7 @@ func TestEntryOfAnother(t *testing.T) {
 				root, err := rootfs.Unpack(t.Context(), img, o)
 				e2e.NoError(t, err)
 				entry := filepath.Dir(root.Path)
-				e2e.NoError(t, root.Release())
+				e2e.NoError(t, root.Close())
 				if !unpacked {
 					err = os.Rename(root.Path, filepath.Join(entry, "partial"))
 				}

@@ -51,7 +51,7 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
-	stops.add(root.Release)
+	stops.add(root.Close)
 	return root, id, nil
 }
 
