@@ -85,7 +85,8 @@ func (c *child) explain(ctx context.Context, err error) error {
 	}
 }
 
-func (c *child) stop() error {
+// Close stops the function.
+func (c *child) Close() error {
 	err := c.process.Stop()
 	c.cancel()
 	<-c.done

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/runtimes"
 	"github.com/xfn-dev/xfn/internal/sandbox"
 )
@@ -36,12 +37,12 @@ func (c Confined) Start(ctx context.Context, fn runtimes.Function) (*runtimes.In
 }
 
 // run implements runFunc: it starts the function by sandbox.Confine.
-func (c Confined) run(ctx context.Context, name string, spec sandbox.Spec, settings settings, all *stops) (f *runtimes.LocalFunction, how string, err error) {
+func (c Confined) run(ctx context.Context, name string, spec sandbox.Spec, settings settings, all *fsx.Closers) (f *runtimes.LocalFunction, how string, err error) {
 	spec.Args, spec.TempDir = append(spec.Args, runtimes.InsecureArgument()), c.TempDir
-	err = onLoopback(ctx, spec, all, func(spec sandbox.Spec, address string, stops *stops) error {
+	err = onLoopback(ctx, spec, all, func(spec sandbox.Spec, address string, open *fsx.Closers) error {
 		var report sandbox.Report
 		var err error
-		f, report, err = c.serve(ctx, name, sandbox.Confine, spec, address, stops)
+		f, report, err = c.serve(ctx, name, sandbox.Confine, spec, address, open)
 		how = "as a process (" + describeConfined(report, settings) + ")"
 		return err
 	})

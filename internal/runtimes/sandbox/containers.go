@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/xfn-dev/xfn/internal/alpha"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/proc"
@@ -75,9 +76,9 @@ func (c Containers) run(ctx context.Context, req alpha.ContainerRequest) (output
 	if err != nil {
 		return nil, err
 	}
-	var stops stops
-	defer func() { err = errors.Join(err, stops.run()) }()
-	root, _, err := c.images(req.Auth).unpack(ctx, req.Image, settings.policy, &stops)
+	var open fsx.Closers
+	defer func() { err = errors.Join(err, open.Close()) }()
+	root, _, err := c.images(req.Auth).unpack(ctx, req.Image, settings.policy, &open)
 	if err != nil {
 		return nil, causeOr(ctx, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
 	"github.com/xfn-dev/xfn/internal/image/rootfs"
@@ -30,9 +31,9 @@ type images struct {
 }
 
 // unpack returns the unpacked root of an image, and the digest of the image's config. It
-// adds to stops the functions that release the image and the root.
-func (i images) unpack(ctx context.Context, name string, policy image.Policy, stops *stops) (*rootfs.Root, v1.Hash, error) {
-	img, err := i.image(ctx, name, policy, stops)
+// adds the image and the root to open.
+func (i images) unpack(ctx context.Context, name string, policy image.Policy, open *fsx.Closers) (*rootfs.Root, v1.Hash, error) {
+	img, err := i.image(ctx, name, policy, open)
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
@@ -51,18 +52,18 @@ func (i images) unpack(ctx context.Context, name string, policy image.Policy, st
 	if err != nil {
 		return nil, v1.Hash{}, err
 	}
-	stops.add(root.Close)
+	open.Add(root)
 	return root, id, nil
 }
 
 // image returns the image with the reference name or, if files is set, at the path name.
-func (i images) image(ctx context.Context, name string, policy image.Policy, stops *stops) (v1.Image, error) {
+func (i images) image(ctx context.Context, name string, policy image.Policy, open *fsx.Closers) (v1.Image, error) {
 	if i.files && lock.IsPath(name) {
 		file, err := image.OpenLocal(ctx, name, v1.Platform{})
 		if err != nil {
 			return nil, err
 		}
-		stops.add(file.Close)
+		open.Add(file)
 		return file.Image, nil
 	}
 	request, err := i.request(name, policy)
@@ -73,7 +74,7 @@ func (i images) image(ctx context.Context, name string, policy image.Policy, sto
 	if err != nil {
 		return nil, err
 	}
-	stops.add(store.Close)
+	open.Add(store)
 	return store.Image(ctx, request, i.pull)
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -115,14 +116,14 @@ func allowNamespaces(err *sandbox.NamespaceError) hint.Hint {
 
 // A runFunc starts the function that a spec describes, and returns once the function
 // answers. how describes its restrictions for users.
-type runFunc func(ctx context.Context, name string, spec sandbox.Spec, s settings, stops *stops) (f *runtimes.LocalFunction, how string, err error)
+type runFunc func(ctx context.Context, name string, spec sandbox.Spec, s settings, open *fsx.Closers) (f *runtimes.LocalFunction, how string, err error)
 
 // start unpacks a function's image from the source from, and starts the function with run.
 func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, run runFunc) (_ *runtimes.Instance, err error) {
-	var stops stops
+	var open fsx.Closers
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("starting function %q: %w", fn.Name, advise(errors.Join(err, stops.run())))
+			err = fmt.Errorf("starting function %q: %w", fn.Name, advise(errors.Join(err, open.Close())))
 		}
 	}()
 	settings, err := parseSettings(fn.Annotations)
@@ -130,7 +131,7 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 		return nil, err
 	}
 	settings.env = slices.Concat(s.Env, settings.env)
-	root, id, err := from.unpack(ctx, fn.Package, settings.policy, &stops)
+	root, id, err := from.unpack(ctx, fn.Package, settings.policy, &open)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +144,7 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 	if err != nil {
 		return nil, err
 	}
-	f, how, err := run(ctx, fn.Name, spec, settings, &stops)
+	f, how, err := run(ctx, fn.Name, spec, settings, &open)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +154,7 @@ func (s Sandbox) start(ctx context.Context, fn runtimes.Function, from images, r
 		Identity:     id.String(),
 		Capabilities: meta.Capabilities,
 		Inputs:       meta.Inputs,
-		Stop:         func(context.Context) error { return stops.run() },
+		Stop:         func(context.Context) error { return open.Close() },
 		Done:         f.Done,
 		Ended:        f.Ended,
 	}, nil
@@ -164,20 +165,20 @@ func (s Sandbox) images() images {
 }
 
 // run implements runFunc: it starts the function by sandbox.Start.
-func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ settings, all *stops) (f *runtimes.LocalFunction, how string, err error) {
+func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ settings, all *fsx.Closers) (f *runtimes.LocalFunction, how string, err error) {
 	spec.Args, spec.Port = append(spec.Args, runtimes.InsecureArgument()), port
-	start := func(spec sandbox.Spec, stops *stops) error {
-		target, err := s.listen(&spec, stops)
+	start := func(spec sandbox.Spec, open *fsx.Closers) error {
+		target, err := s.listen(&spec, open)
 		if err != nil {
 			return err
 		}
 		var report sandbox.Report
-		f, report, err = s.serve(ctx, name, sandbox.Start, spec, target, stops)
+		f, report, err = s.serve(ctx, name, sandbox.Start, spec, target, open)
 		how = "in a sandbox (" + describe(report) + ")"
 		return err
 	}
 	if spec.Network == sandbox.Runner {
-		err = onLoopback(ctx, spec, all, func(spec sandbox.Spec, _ string, stops *stops) error { return start(spec, stops) })
+		err = onLoopback(ctx, spec, all, func(spec sandbox.Spec, _ string, open *fsx.Closers) error { return start(spec, open) })
 	} else {
 		err = start(spec, all)
 	}
@@ -187,7 +188,7 @@ func (s Sandbox) run(ctx context.Context, name string, spec sandbox.Spec, _ sett
 // onLoopback calls start with a free port of the loopback interface, for a function in this
 // machine's network. On the default port another process might listen, and would receive the
 // requests.
-func onLoopback(ctx context.Context, spec sandbox.Spec, all *stops, start func(spec sandbox.Spec, address string, stops *stops) error) error {
+func onLoopback(ctx context.Context, spec sandbox.Spec, all *fsx.Closers, start func(spec sandbox.Spec, address string, open *fsx.Closers) error) error {
 	return runtimes.StartOnLoopback(ctx, func(address string) error {
 		_, port, err := net.SplitHostPort(address)
 		if err != nil {
@@ -198,27 +199,27 @@ func onLoopback(ctx context.Context, spec sandbox.Spec, all *stops, start func(s
 			return err
 		}
 		one.Args = append(slices.Clone(spec.Args), runtimes.Argument("address", address))
-		var own stops
+		var own fsx.Closers
 		if err := start(one, address, &own); err != nil {
-			return errors.Join(err, own.run())
+			return errors.Join(err, own.Close())
 		}
-		all.add(own.run)
+		all.Add(&own)
 		return nil
 	})
 }
 
 // serve starts a function, and returns once the function answers at the gRPC target.
-func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec sandbox.Spec, target string, stops *stops) (*runtimes.LocalFunction, sandbox.Report, error) {
+func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec sandbox.Spec, target string, open *fsx.Closers) (*runtimes.LocalFunction, sandbox.Report, error) {
 	client, err := grpc.Dial(target, grpc.Options{MaxMessageSize: s.MaxMessageSize})
 	if err != nil {
 		return nil, sandbox.Report{}, err
 	}
-	stops.add(client.Close)
+	open.Add(client)
 	c, err := launch(ctx, start, spec, s.NewOutput(name))
 	if err != nil {
 		return nil, sandbox.Report{}, err
 	}
-	stops.add(c.stop)
+	open.Add(c)
 	f := &runtimes.LocalFunction{Client: client, Done: c.done, Ended: c.ended}
 	if err := f.Await(ctx, s.StartTimeout); err != nil {
 		return nil, sandbox.Report{}, c.explain(ctx, err)
@@ -228,33 +229,18 @@ func (s Sandbox) serve(ctx context.Context, name string, start startFunc, spec s
 
 // listen creates a unix socket, whose connections the supervisor forwards to the
 // function. target is the gRPC target of the socket.
-func (s Sandbox) listen(spec *sandbox.Spec, stops *stops) (target string, err error) {
+func (s Sandbox) listen(spec *sandbox.Spec, open *fsx.Closers) (target string, err error) {
 	dir, err := runtimes.MakeSocketDir(s.TempDir)
 	if err != nil {
 		return "", err
 	}
-	stops.add(dir.Close)
+	open.Add(dir)
 	path := dir.Socket()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return "", fmt.Errorf("listening on %q: %w", path, err)
 	}
-	stops.add(listener.Close)
+	open.Add(listener)
 	spec.Listener = listener
 	return dir.Target(), nil
-}
-
-// stops are the functions that release the resources of a function, in the order in which
-// the resources were acquired.
-type stops []func() error
-
-func (s *stops) add(stop func() error) { *s = append(*s, stop) }
-
-// run calls all functions of s, the last first, and joins their errors.
-func (s *stops) run() error {
-	var errs []error
-	for _, stop := range slices.Backward(*s) {
-		errs = append(errs, stop())
-	}
-	return errors.Join(errs...)
 }
