@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -47,6 +48,18 @@ func MakeTempDir(parent *os.Root) (*TempDir, error) {
 			return d, nil
 		}
 	}
+}
+
+// MakeTempDirIn is like MakeTempDir for the path of the parent. It also returns the path of the directory.
+func MakeTempDirIn(parent string) (d *TempDir, path string, err error) {
+	root, err := os.OpenRoot(parent)
+	if err != nil {
+		return nil, "", fmt.Errorf("making a temporary directory: %w", err)
+	}
+	if d, err = MakeTempDir(root); err != nil {
+		return nil, "", err
+	}
+	return d, filepath.Join(parent, d.Name), nil
 }
 
 // make creates and locks the directory. taken is true if another process removed or

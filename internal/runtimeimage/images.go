@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -85,15 +84,11 @@ type spool struct {
 // killed.
 func newSpool(opts Options) (*spool, error) {
 	parent := cmp.Or(opts.TempDir, os.TempDir())
-	root, err := os.OpenRoot(parent)
-	if err != nil {
-		return nil, fmt.Errorf("making a temporary directory: %w", err)
-	}
-	dir, err := fsx.MakeTempDir(root)
+	dir, path, err := fsx.MakeTempDirIn(parent)
 	if err != nil {
 		return nil, err
 	}
-	s := &spool{dir: filepath.Join(parent, dir.Name), platforms: opts.Platforms, report: opts.Progress}
+	s := &spool{dir: path, platforms: opts.Platforms, report: opts.Progress}
 	s.Add(dir)
 	if s.draft, err = archive.CreateDraft(cmp.Or(opts.Beside, parent)); err != nil {
 		return nil, errors.Join(fmt.Errorf("making a temporary file: %w", err), s.Close())

@@ -68,15 +68,8 @@ func makeSocketDir(parent string) (SocketDir, error) {
 	if err != nil {
 		return SocketDir{}, err
 	}
-	root, err := os.OpenRoot(parent)
-	if err != nil {
-		return SocketDir{}, fmt.Errorf("creating a private directory: %w", err)
-	}
-	d, err := fsx.MakeTempDir(root)
-	if err != nil {
-		return SocketDir{}, err
-	}
-	return SocketDir{d, filepath.Join(parent, d.Name)}, nil
+	d, path, err := fsx.MakeTempDirIn(parent)
+	return SocketDir{d, path}, err
 }
 
 // StartOnLoopback calls start with a free address of the loopback interface, "127.0.0.1:PORT",

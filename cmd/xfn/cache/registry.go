@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 
 	"github.com/xfn-dev/xfn/cmd/xfn/flags"
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
@@ -72,12 +71,13 @@ func (c *RegistryServeCmd) Run(ctx context.Context, term *terminal.Terminal) (er
 	}
 	dir := c.Dir
 	if dir == "" {
-		temporary, tempErr := makeTempDir()
+		temporary, path, tempErr := fsx.MakeTempDirIn(os.TempDir())
 		if tempErr != nil {
-			return tempErr
+			tempErr = fmt.Errorf("making a temporary directory in %q: %w", os.TempDir(), fsx.Cause(tempErr))
+			return hint.Wrap(tempErr, "set TMPDIR to a directory in which you can write, or name the directory of the registry with --dir")
 		}
 		defer func() { err = errors.Join(err, temporary.Close()) }()
-		dir = filepath.Join(os.TempDir(), temporary.Name)
+		dir = path
 	}
 	reg, err := registry.Open(dir)
 	if err != nil {
@@ -92,19 +92,6 @@ func (c *RegistryServeCmd) Run(ctx context.Context, term *terminal.Terminal) (er
 		handler = users.Only(reg)
 	}
 	return registry.Serve(ctx, listener, handler)
-}
-
-// makeTempDir makes a temporary directory. If this process is killed, another one removes it.
-func makeTempDir() (dir *fsx.TempDir, err error) {
-	parent, err := os.OpenRoot(os.TempDir())
-	if err == nil {
-		dir, err = fsx.MakeTempDir(parent)
-	}
-	if err != nil {
-		err = fmt.Errorf("making a temporary directory in %q: %w", os.TempDir(), fsx.Cause(err))
-		return nil, hint.Wrap(err, "set TMPDIR to a directory in which you can write, or name the directory of the registry with --dir")
-	}
-	return dir, nil
 }
 
 // listen returns the listener, with TLS if there is a certificate.

@@ -1,6 +1,7 @@
 package test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,9 +28,9 @@ type screen struct {
 	// live is true if the output is a terminal.
 	live bool
 	// page is the path of the HTML page about the steps. If it is "", the page is in
-	// temporary, which is nil before the first page.
-	page      string
-	temporary *fsx.TempDir
+	// temporary, which is nil before the first page, and temporaryPage is its path.
+	page, temporaryPage string
+	temporary           *fsx.TempDir
 
 	mu sync.Mutex
 	// last is the round that is shown. whole is true if all lines of the round are
@@ -332,20 +333,15 @@ func (s *screen) trace() {
 
 // pagePath returns the path of the page. Method close removes a temporary page.
 func (s *screen) pagePath() (string, error) {
-	if s.page != "" {
-		return s.page, nil
+	if s.page != "" || s.temporary != nil {
+		return cmp.Or(s.page, s.temporaryPage), nil
 	}
-	parent := os.TempDir()
-	if s.temporary == nil {
-		root, err := os.OpenRoot(parent)
-		if err != nil {
-			return "", fmt.Errorf("creating a folder for the trace: %w", fsx.Cause(err))
-		}
-		if s.temporary, err = fsx.MakeTempDir(root); err != nil {
-			return "", fmt.Errorf("creating a folder for the trace: %w", err)
-		}
+	dir, path, err := fsx.MakeTempDirIn(os.TempDir())
+	if err != nil {
+		return "", fmt.Errorf("creating a folder for the trace: %w", err)
 	}
-	return filepath.Join(parent, s.temporary.Name, "trace.html"), nil
+	s.temporary, s.temporaryPage = dir, filepath.Join(path, "trace.html")
+	return s.temporaryPage, nil
 }
 
 func (s *screen) close() error {

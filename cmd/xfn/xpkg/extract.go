@@ -104,15 +104,11 @@ func fromDaemon(ctx context.Context, term *terminal.Terminal, p terminal.Program
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	root, err := os.OpenRoot(os.TempDir())
-	if err != nil {
-		return nil, fmt.Errorf("opening the directory for temporary files: %w", fsx.Cause(err))
-	}
-	dir, err := fsx.MakeTempDir(root)
+	dir, path, err := fsx.MakeTempDirIn(os.TempDir())
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(os.TempDir(), dir.Name, "image.tar")
+	path = filepath.Join(path, "image.tar")
 	err = fsx.Write(path, 0o600, func(w io.Writer) error {
 		return engine.Save(ctx, img, term.Progress, func(r io.Reader) error {
 			_, err := io.Copy(w, r)
@@ -207,16 +203,12 @@ func unpack(ctx context.Context, term *terminal.Terminal, img v1.Image, path str
 	if _, err := os.Lstat(path); err == nil {
 		return hint.Wrap(errors.New("it exists already"), "name a directory that does not exist")
 	}
-	beside, err := os.OpenRoot(filepath.Dir(path))
-	if err != nil {
-		return fsx.Cause(err)
-	}
-	dir, err := fsx.MakeTempDir(beside)
+	dir, beside, err := fsx.MakeTempDirIn(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: filepath.Join(filepath.Dir(path), dir.Name), Progress: term.Progress})
+	root, err := rootfs.Unpack(ctx, img, rootfs.Options{Dir: beside, Progress: term.Progress})
 	if err != nil {
 		return err
 	}

@@ -47,16 +47,12 @@ type bundle struct {
 }
 
 func (b *builder) makeBundle(ctx context.Context, t *tree) (_ *bundle, err error) {
-	parent, err := os.OpenRoot(b.tempDir())
-	if err != nil {
-		return nil, fsx.Cause(err)
-	}
-	work, err := fsx.MakeTempDir(parent)
+	work, path, err := fsx.MakeTempDirIn(b.tempDir())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, work.Close()) }()
-	at, err := filepath.EvalSymlinks(filepath.Join(b.tempDir(), work.Name))
+	at, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return nil, fsx.Cause(err)
 	}
