@@ -129,6 +129,7 @@ func annotate(a oci.Artifact, annotations map[string]string, depth int) (oci.Art
 	}
 }
 
+// merge returns the entries of both maps. The second map has priority.
 func merge(old, with map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, old)

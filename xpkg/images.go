@@ -82,6 +82,7 @@ func platformOf(img v1.Image) (*v1.Platform, error) {
 	return &p, nil
 }
 
+// samePlatform finds two images for one platform. Each image must have a platform.
 func samePlatform(images []PlatformImage) (a, b int, found bool) {
 	seen := map[string]int{}
 	for i, img := range images {

@@ -194,6 +194,7 @@ type contents struct {
 // A decoder decodes a document. If it cannot, ok is false and found says why.
 type decoder func(manifest.Document) (d decoded, ok bool, found Problems)
 
+// files reads the YAML files below root, several at once.
 func (r *rootReader) files(ctx context.Context, root string, except, ignore []string, decode decoder) (all contents, err error) {
 	files, err := r.yamlFiles(root, except, ignore)
 	if err != nil {
@@ -218,6 +219,7 @@ func (r *rootReader) files(ctx context.Context, root string, except, ignore []st
 	})
 }
 
+// A meter is a Counter of several goroutines.
 type meter struct {
 	sync.Mutex
 	progress.Counter

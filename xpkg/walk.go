@@ -250,6 +250,7 @@ func (i *ignored) add(pattern, root, abs string) error {
 	return nil
 }
 
+// match reports whether a pattern matches path, which has the separators of the system.
 func (i ignored) match(path string, isDir bool) bool {
 	parts := strings.Split(path, separator)
 	return slices.ContainsFunc(i, func(p ignoredPattern) bool { return (p.dirs || !isDir) && matchParts(p.parts, parts) })

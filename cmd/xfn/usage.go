@@ -230,6 +230,7 @@ func explainDash(node *kong.Node, text string) (hint.Hint, error) {
 // returns "" for words without a hint.
 type insteadOf interface{ InsteadOf(word string) string }
 
+// insteadBy returns the hint that a command's InsteadOf has for a word, or "".
 func insteadBy(node *kong.Node, word string) hint.Hint {
 	if node.Target.CanAddr() {
 		if c, ok := node.Target.Addr().Interface().(insteadOf); ok {

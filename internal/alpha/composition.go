@@ -232,6 +232,7 @@ func (c *Composition) decodeResources(obj, fields map[string]any) error {
 	return c.compile(&steps[0].Input)
 }
 
+// notZero returns p, or nil if the value of p is zero.
 func notZero[T comparable](p *T) *T {
 	if p != nil && *p == *new(T) {
 		return nil

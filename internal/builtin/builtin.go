@@ -164,6 +164,7 @@ func (b Builtin) CheckVersion(pkg string) error {
 	}
 }
 
+// tag returns the tag of a package, or "".
 func tag(pkg string) string {
 	last, _, _ := strings.Cut(path.Base(pkg), "@")
 	_, tag, _ := strings.Cut(last, ":")

@@ -315,6 +315,7 @@ func usageName(by, of *structpb.Struct) string {
 	return strings.TrimSuffix(base[:kept], "-") + "-" + suffix
 }
 
+// textAt returns the string at a path of keys in an object, or "".
 func textAt(object *structpb.Struct, keys ...string) string {
 	return sdk.At(object, keys...).GetStringValue()
 }

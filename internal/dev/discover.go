@@ -110,6 +110,7 @@ func calls(ctx context.Context, fsys afero.Fs, file string) ([]string, error) {
 	return names, nil
 }
 
+// packageName returns the name of the package in package/crossplane.yaml, or "".
 func packageName(ctx context.Context, fsys afero.Fs, dir string) string {
 	obj, _, _ := manifest.Reader{FS: fsys}.FirstObject(ctx, filepath.Join(dir, "package", "crossplane.yaml"))
 	return fieldpath.Text(obj, "metadata", "name")

@@ -198,6 +198,7 @@ func bracket(text string) (class string, length int) {
 	return "[" + ranges.String() + "]", i + 1
 }
 
+// writeRange writes a range of characters, unless it is empty.
 func writeRange(b *strings.Builder, from, to rune) {
 	if from <= to {
 		fmt.Fprintf(b, `\x{%x}-\x{%x}`, from, to)

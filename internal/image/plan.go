@@ -356,6 +356,7 @@ func (e *MissingError) Error() string {
 	return b.String()
 }
 
+// missing returns a MissingError, or nil if no image is missing.
 func missing(images []Missing, offline bool) error {
 	if len(images) == 0 {
 		return nil

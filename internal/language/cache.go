@@ -84,6 +84,7 @@ func (c Cache) Prune(ctx context.Context, dir string, before time.Time, dry bool
 	return u, nil
 }
 
+// remove removes an entry, unless a build uses it.
 func (c Cache) remove(root *os.Root, entry string) (removed bool, err error) {
 	if c.Lock != "" {
 		f, err := root.OpenFile(filepath.Join(entry, c.Lock), os.O_RDWR, 0)

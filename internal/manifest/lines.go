@@ -66,6 +66,7 @@ func (l *Lines) compact() []byte {
 	return append(out, l.doc.Text[done:]...)
 }
 
+// parseNodes returns the value in text, or nil.
 func parseNodes(text []byte) *yamlv3.Node {
 	var doc yamlv3.Node
 	if err := yamlv3.Unmarshal(text, &doc); err != nil || len(doc.Content) == 0 {

@@ -166,6 +166,7 @@ func (r Reader) JSON(ctx context.Context, path string) (docs []Document, err err
 	return docs, err
 }
 
+// given returns the result of r.Documents, if it is set.
 func (r Reader) given(path string) ([]Document, bool) {
 	if r.Documents == nil {
 		return nil, false

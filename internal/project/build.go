@@ -175,6 +175,7 @@ func placeholder(i int) string {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(fmt.Appendf(nil, "digest of function %d", i)))
 }
 
+// build builds the packages of the functions, several at once.
 func (s *Set) build(ctx context.Context, p *Project, functions []Function, o Options) error {
 	sources, err := p.languages(functions)
 	if err != nil {

@@ -121,6 +121,7 @@ func WriteSARIF(w io.Writer, version string, all []Finding) error {
 	return writeJSON(w, sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
 }
 
+// locations returns the position, or nothing for no file.
 func (f Finding) locations() []sarifLocation {
 	if f.Path == "" {
 		return nil

@@ -262,6 +262,7 @@ func (c Condition) String() string {
 	return text + inParentheses(c.Reason, c.Target)
 }
 
+// inParentheses returns the words that are not empty in parentheses, or "".
 func inParentheses(words ...string) string {
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	if len(words) == 0 {

@@ -130,6 +130,7 @@ func (d *Definition) checkNames(crd *extv1.CustomResourceDefinition) field.Error
 	return errs
 }
 
+// invalidText returns an error with the reasons why a text is invalid, if there are any.
 func invalidText(at *field.Path, text, prefix string, reasons []string) field.ErrorList {
 	if len(reasons) == 0 {
 		return nil

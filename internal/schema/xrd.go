@@ -158,6 +158,7 @@ func (x XRD) ConnectionSecretKeys() []string {
 	return keys
 }
 
+// text returns the string at a path in the XRD's spec, or "".
 func (x XRD) text(path ...string) string {
 	return fieldpath.Text(fieldpath.Map(x.obj, "spec"), path...)
 }

@@ -123,6 +123,7 @@ func (w *walk) request(ctx context.Context, xr *unstructured.Unstructured) (req 
 	return req, e, nil
 }
 
+// xrdFor returns the XRD of XRs of a kind, or nil.
 func (f *family) xrdFor(gvk kschema.GroupVersionKind) *decodedXRD {
 	if xrd, ok := f.library.XRDFor(gvk); ok {
 		return &decodedXRD{XRD: xrd}

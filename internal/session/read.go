@@ -325,6 +325,7 @@ func (s *Session) standIn(d lock.Dependency) (string, bool) {
 	}
 }
 
+// available returns the names of all functions, sorted.
 func (l functionList) available() []string {
 	names := slices.Collect(maps.Keys(l.byName))
 	for _, d := range l.dependencies {

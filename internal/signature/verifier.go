@@ -131,6 +131,7 @@ func (i *Identity) chain(more []byte) *x509.CertPool {
 	return pool
 }
 
+// match returns an error unless c is for the identity.
 func (i *Identity) match(c *x509.Certificate) error {
 	subjects := slices.Clone(c.EmailAddresses)
 	for _, u := range c.URIs {

@@ -297,6 +297,7 @@ func flagVerdict(node *kong.Node, path string, in cliInput) (string, error) {
 	return "", fmt.Errorf("%s %s is missing", path, in.name)
 }
 
+// otherDefault returns the note in otherDefaults, or "".
 func otherDefault(path string, in cliInput) string {
 	return cmp.Or(otherDefaults[in.name], otherDefaults[path+" "+in.name])
 }

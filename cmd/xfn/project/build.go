@@ -266,6 +266,7 @@ func (c *BuildCmd) describe(ctx context.Context, program terminal.Program, p *pr
 	return nil
 }
 
+// fileIn returns the file of a package in a folder, or "" without a folder.
 func fileIn(dir string, pkg project.BuiltPackage) string {
 	if dir == "" {
 		return ""

@@ -180,6 +180,7 @@ func stdin(term *terminal.Terminal, path string) io.Reader {
 	return term.Stdin
 }
 
+// writeOutput writes to a file, or to stdout if path is "" or "-".
 func writeOutput(term *terminal.Terminal, path string, write func(io.Writer) error) error {
 	if path == "" || path == manifest.Stdin {
 		return write(term.Stdout)

@@ -347,4 +347,5 @@ func readTimings(path string) (_ *suite.Timings, err error) {
 	return t, terminal.Wrap(err, "reading the times of cases from %q", path)
 }
 
+// rounded returns a duration in seconds, with two decimals.
 func rounded(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }

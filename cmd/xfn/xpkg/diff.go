@@ -136,6 +136,7 @@ func (p *page) fields(indent int, fields []inspect.Field) {
 	}
 }
 
+// value returns a value as JSON, clipped to a line.
 func (p *page) value(v any) string {
 	var b strings.Builder
 	if err := manifest.WriteJSON(&b, "", v); err != nil {

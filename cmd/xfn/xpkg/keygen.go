@@ -125,6 +125,7 @@ func askPassword(ctx context.Context, t *terminal.Terminal, prompt string) ([]by
 	return text, terminal.Wrap(err, "reading a password from the terminal")
 }
 
+// readSecret reads a small file, or stdin if path is "-".
 func readSecret(t *terminal.Terminal, path string) ([]byte, error) {
 	const limit = 64 << 10
 	if path == "-" {

@@ -154,6 +154,7 @@ func (p *page) section(title string) {
 	p.line("%s", title)
 }
 
+// pair prints a name and its value, unless that is empty.
 func (p *page) pair(name, value string) {
 	if value != "" {
 		p.line("  %-13s %s", name, value)

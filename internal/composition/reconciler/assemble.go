@@ -275,6 +275,7 @@ func SortReferences(refs []any, fields ...string) []any {
 	return refs
 }
 
+// compositionRef returns an XR's reference to its Composition, or nil.
 func compositionRef(xr *unstructured.Unstructured, legacy bool) *corev1.ObjectReference {
 	v, found, err := unstructured.NestedFieldNoCopy(xr.Object, specPath(legacy, "compositionRef")...)
 	if err != nil || !found {

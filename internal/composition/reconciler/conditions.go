@@ -159,6 +159,7 @@ func ready(own fnv1.Ready, desired *fnv1.State) Condition {
 	return c
 }
 
+// unreadyNames returns the sorted names of resources that are not ready.
 func unreadyNames(desired *fnv1.State) []string {
 	var names []string
 	for name, r := range desired.GetResources() {

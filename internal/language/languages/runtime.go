@@ -85,6 +85,7 @@ var (
 	_ runtimes.Annotated = building{}
 )
 
+// builds reports whether the image of a function must be built.
 func (r building) builds(fn runtimes.Function) bool {
 	if !runtimes.IsSource(fn.Package) {
 		return false

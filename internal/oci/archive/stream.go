@@ -42,6 +42,7 @@ func Read(ctx context.Context, r io.Reader, d *Draft) (*File, error) {
 	return &File{Artifact: a, Docker: docker}, nil
 }
 
+// A stream is a tarball that is read once.
 type stream struct {
 	tarball
 	ctx    context.Context

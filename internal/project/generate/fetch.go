@@ -57,8 +57,7 @@ type Fetcher struct {
 // KubernetesURL is the default of Fetcher.Kubernetes.
 const KubernetesURL = "https://raw.githubusercontent.com/kubernetes/kubernetes"
 
-// sources returns the sources of a dependency. It sets the API version and the kind of a
-// package.
+// sources returns the sources of a dependency, and sets the API version and the kind of a package.
 func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.Dependency) ([]models.Source, error) {
 	if f.Images.Progress != nil {
 		f.Images.Progress.Step("reading dependency " + nameOf(*d))
@@ -69,9 +68,8 @@ func (f *Fetcher) sources(ctx context.Context, p *project.Project, d *project.De
 	case f.Images.Offline:
 		return nil, errOffline
 	case d.K8s != nil:
-		at := locked(*d)
 		return []models.Source{{ID: sourceID(*d), Version: d.K8s.Version, Definitions: func(ctx context.Context) (models.Definitions, error) {
-			files, _, err := f.files(ctx, at, "")
+			files, _, err := f.files(ctx, locked(*d), "")
 			if err != nil {
 				return nil, err
 			}

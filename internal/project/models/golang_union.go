@@ -12,6 +12,7 @@ var shortNames = map[string]string{
 	"IoK8SApimachineryPkgUtilIntstrIntOrString1": "String",
 }
 
+// union returns the type of a value with one of several types.
 func (g *golang) union(all []*Schema, name, full string) string {
 	var alternatives []string
 	for i, a := range all {

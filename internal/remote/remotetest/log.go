@@ -163,6 +163,7 @@ func (l *Log) respond(w http.ResponseWriter, code int, body []byte) {
 	_ = json.NewEncoder(w).Encode(map[string]Entry{l.id(body): e})
 }
 
+// add adds a body unless the log has it, and returns its entry.
 func (l *Log) add(body []byte) (e Entry, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -60,6 +60,7 @@ func (c *comparison) values(from, to map[string]any) {
 	}
 }
 
+// without returns the values of a that are not in b.
 func without(a, b []any) []any {
 	var rest []any
 	for _, v := range a {

@@ -88,6 +88,7 @@ func (d *definition) read(ctx context.Context) (*schema.Definition, []schema.Fau
 	return def, append(def.Check(ctx), misspelled...)
 }
 
+// xrdIn returns the XRD in a document, or nil.
 func xrdIn(doc manifest.Document) map[string]any {
 	if !bytes.Contains(doc.Text, []byte("CompositeResourceDefinition")) {
 		return nil // Parsing large CRDs again needs much time.

@@ -230,6 +230,7 @@ func change(c report.Change) string {
 	}
 }
 
+// kind returns "object" or "list", or "" for other values.
 func kind(v any) string {
 	switch v.(type) {
 	case map[string]any:

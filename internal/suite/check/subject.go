@@ -100,6 +100,7 @@ func (s *Subject) what() string {
 	return "composite resource"
 }
 
+// name returns the name of a resource in the pipeline, or "".
 func (s *Subject) name(obj map[string]any) string {
 	return cmp.Or(reconciler.ResourceName(obj), s.Names[Identity(obj)])
 }

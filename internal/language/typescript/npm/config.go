@@ -66,6 +66,7 @@ func cutPrefix(s, prefix string) (string, bool) {
 	return s[len(prefix):], true
 }
 
+// set adds a setting, unless it exists.
 func (c *Config) set(key, value string) {
 	if _, ok := c.values[key]; !ok {
 		c.values[key] = value
