@@ -136,7 +136,7 @@ func (in *pipelineInput) step(ctx context.Context, run function.Runner, s *apiex
 	// The purpose of these functions is the removal of desired resources.
 	group, _, _ := strings.Cut(req.GetInput().GetFields()["apiVersion"].GetStringValue(), "/")
 	removes := group == "sequencer.fn.crossplane.io" || group == "cel.fn.crossplane.io"
-	out.Warnings = append(out.Warnings, in.warnings(s.Step, removes, origins, out.Desired, rsp.GetDesired())...)
+	out.Warnings = append(out.Warnings, in.warnings(s.Step, removes, origins, out.Desired, rsp)...)
 	for name, r := range rsp.GetDesired().GetResources() {
 		if was := out.Desired.GetResources()[name].GetResource(); was == nil || !sameKind(was, r.GetResource()) {
 			out.origins[name] = origins
@@ -207,9 +207,11 @@ var ErrInput = errors.New("expected an object")
 // changes to spec or metadata of the composite resource, changes to the status of a composed
 // resource, texts of templates and formats without a value, labels and annotations without
 // effect, and, unless removes is true, the removal of a desired resource. origins are the
-// origins of the resources in after.
-func (in *pipelineInput) warnings(step string, removes bool, origins *composition.Origins, before, after *fnv1.State) []string {
+// origins of the resources that rsp desires.
+func (in *pipelineInput) warnings(step string, removes bool, origins *composition.Origins, before *fnv1.State, rsp *fnv1.RunFunctionResponse) []string {
+	after := rsp.GetDesired()
 	var ws []string
+	var lacksValue bool
 	warn := func(format string, args ...any) {
 		ws = append(ws, fmt.Sprintf("pipeline step %q ", step)+fmt.Sprintf(format, args...))
 	}
@@ -227,6 +229,7 @@ func (in *pipelineInput) warnings(step string, removes bool, origins *compositio
 	}
 	was, is := before.GetComposite().GetResource().GetFields()["status"], after.GetComposite().GetResource().GetFields()["status"]
 	if path, text := findPlaceholder(was, is); text != "" {
+		lacksValue = true
 		warn("writes %q to status%s of the composite resource: %s", text, path, placeholderReason(text))
 	}
 	for _, name := range manifest.Keys(after.GetResources()) {
@@ -235,6 +238,7 @@ func (in *pipelineInput) warnings(step string, removes bool, origins *compositio
 		}
 		was, is := before.GetResources()[name].GetResource(), after.GetResources()[name].GetResource()
 		if path, text := findPlaceholder(structpb.NewStructValue(was), structpb.NewStructValue(is)); text != "" {
+			lacksValue = true
 			field := strings.TrimPrefix(path, ".")
 			warn("writes %q to %s of %s %q: %s%s", text, field, what, name, placeholderReason(text), origins.At(name, field, text))
 		}
@@ -243,6 +247,11 @@ func (in *pipelineInput) warnings(step string, removes bool, origins *compositio
 		}
 		for _, m := range metadataMistakes(was, is) {
 			warn("%s (%s %q)%s", m.text, what, name, origins.At(name, m.field, m.key))
+		}
+	}
+	if lacksValue {
+		if missing, _ := in.Requirements.missing(rsp.GetRequirements()); len(missing) > 0 {
+			warn("requires %s, and no given resource matches", strings.Join(missing, ", "))
 		}
 	}
 	for _, name := range manifest.Keys(before.GetResources()) {

@@ -124,11 +124,26 @@ const maxAdvised = 3
 
 // advise returns a hint about the resources in asks that do not exist, or "".
 func (r Requirements) advise(asks *fnv1.Requirements) hint.Hint {
+	missing, others := r.missing(asks)
+	switch {
+	case len(missing) == 0:
+		return ""
+	case len(others) > 0:
+		return hint.Hint("correct the labels or the selector: " + strings.Join(missing, ", ") + " is required, but the resources of the kind are " + strings.Join(others[:min(len(others), maxAdvised)], ", "))
+	}
+	return "name the files of the missing resources with " + hint.RequiredResources + " PATH: " + hint.Hint(strings.Join(missing, ", "))
+}
+
+// missing describes the resources in asks that do not exist, at most maxAdvised of them and the number
+// of the others. others are resources of the same kinds with other labels.
+func (r Requirements) missing(asks *fnv1.Requirements) (missing, others []string) {
+	if r.Off || r.Dynamic == nil {
+		return nil, nil
+	}
 	selectors := slices.Collect(maps.Values(ExtraResources(asks)))
 	if !r.OnlyExtra {
 		selectors = slices.AppendSeq(selectors, maps.Values(asks.GetResources()))
 	}
-	var missing, others []string
 	for _, s := range selectors {
 		if len(r.Dynamic(s).GetItems()) > 0 {
 			continue
@@ -140,16 +155,10 @@ func (r Requirements) advise(asks *fnv1.Requirements) hint.Hint {
 	}
 	slices.Sort(missing)
 	missing = slices.Compact(missing)
-	if len(missing) == 0 {
-		return ""
-	}
 	if n := len(missing) - maxAdvised; n > 0 {
 		missing = append(missing[:maxAdvised], fmt.Sprintf("%d more", n))
 	}
-	if len(others) > 0 {
-		return hint.Hint("correct the labels or the selector: " + strings.Join(missing, ", ") + " is required, but the resources of the kind are " + strings.Join(others[:min(len(others), maxAdvised)], ", "))
-	}
-	return "name the files of the missing resources with " + hint.RequiredResources + " PATH: " + hint.Hint(strings.Join(missing, ", "))
+	return missing, others
 }
 
 // labeled describes the resources of the kind and namespace of a selector, with their labels.
