@@ -29,7 +29,7 @@ func Image(manifest, config []byte, layers ...v1.Layer) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading an image manifest: %w", hint.JSONError(err))
 	}
-	if digest, _, err := v1.SHA256(bytes.NewReader(config)); err != nil || digest != m.Config.Digest {
+	if digest := Sum("sha256", config); digest != m.Config.Digest {
 		return nil, fmt.Errorf("the digest of the image's config is %s, but the manifest says %s", digest, m.Config.Digest)
 	}
 	img := &image{manifest, config, cmp.Or(m.MediaType, types.OCIManifestSchema1), map[v1.Hash]v1.Layer{}}
@@ -83,23 +83,12 @@ func Assemble(config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Imag
 }
 
 func assemble(manifestType, configType types.MediaType, config []byte, descs []v1.Descriptor, layers ...v1.Layer) (v1.Image, error) {
-	digest, size, err := v1.SHA256(bytes.NewReader(config))
-	if err != nil {
-		return nil, fmt.Errorf("finding the digest of a config: %w", err)
-	}
 	if descs == nil {
 		descs = []v1.Descriptor{}
 	}
-	manifest, err := json.Marshal(v1.Manifest{
-		SchemaVersion: 2,
-		MediaType:     manifestType,
-		Config:        v1.Descriptor{MediaType: configType, Digest: digest, Size: size},
-		Layers:        descs,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encoding a manifest: %w", err)
-	}
-	return Image(manifest, config, layers...)
+	m := v1.Manifest{SchemaVersion: 2, MediaType: manifestType, Config: v1.Descriptor{MediaType: configType, Digest: Sum("sha256", config), Size: int64(len(config))}, Layers: descs}
+	raw, _ := json.Marshal(m) // Its types have no errors.
+	return Image(raw, config, layers...)
 }
 
 // Parts are the parts of an image.
@@ -167,13 +156,9 @@ func Annotate(img v1.Image, annotations map[string]string) (v1.Image, error) {
 	}
 	delete(fields, "annotations")
 	if len(annotations) > 0 {
-		if fields["annotations"], err = json.Marshal(annotations); err != nil {
-			return nil, fmt.Errorf("encoding annotations: %w", err)
-		}
+		fields["annotations"], _ = json.Marshal(annotations) // Strings have no errors.
 	}
-	if raw, err = json.Marshal(fields); err != nil {
-		return nil, fmt.Errorf("encoding a manifest: %w", err)
-	}
+	raw, _ = json.Marshal(fields) // Its values are JSON.
 	p, err := PartsOf(img)
 	if err != nil {
 		return nil, err

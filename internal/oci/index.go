@@ -3,6 +3,7 @@ package oci
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -29,6 +30,12 @@ func Child(idx v1.ImageIndex, desc v1.Descriptor) (Artifact, error) {
 	default:
 		return nil, fmt.Errorf("%s has media type %q, which is neither an image nor an index", desc.Digest, desc.MediaType)
 	}
+}
+
+// EncodeIndex returns the manifest of an OCI index.
+func EncodeIndex(annotations map[string]string, manifests ...v1.Descriptor) []byte {
+	raw, _ := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: manifests, Annotations: annotations})
+	return raw // Its types have no errors.
 }
 
 type index struct {

@@ -74,10 +74,7 @@ type CountedLayer struct {
 // Compressed is Layer.Compressed with the counter.
 func (l CountedLayer) Compressed() (io.ReadCloser, error) {
 	rc, err := l.Layer.Compressed()
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.TeeReader(rc, l.Counter), rc}, err
+	return ReadCloser{io.TeeReader(rc, l.Counter), rc}, err
 }
 
 // first returns a function that opens the first size bytes of r.

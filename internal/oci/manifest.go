@@ -3,6 +3,7 @@ package oci
 import (
 	"bytes"
 	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,16 +156,20 @@ func IsElsewhere(d v1.Descriptor) bool { return !d.MediaType.IsDistributable() &
 // IsEmbedded reports whether a descriptor contains the content that it describes (OCI
 // image spec, descriptor.md, "data"), which a registry need not store.
 func IsEmbedded(d v1.Descriptor) bool {
-	sum, err := v1.Hasher(d.Digest.Algorithm)
-	if err != nil || d.Data == nil || int64(len(d.Data)) != d.Size {
-		return false
+	return d.Data != nil && int64(len(d.Data)) == d.Size && d.Digest.Hex != "" && Sum(d.Digest.Algorithm, d.Data) == d.Digest
+}
+
+// Sum returns the digest of content, or the zero value for an unknown algorithm.
+func Sum(algorithm string, content []byte) v1.Hash {
+	sum, err := v1.Hasher(algorithm)
+	if err != nil {
+		return v1.Hash{}
 	}
-	sum.Write(d.Data)
-	return fmt.Sprintf("%x", sum.Sum(nil)) == d.Digest.Hex
+	sum.Write(content)
+	return v1.Hash{Algorithm: algorithm, Hex: hex.EncodeToString(sum.Sum(nil))}
 }
 
 // Embed returns a descriptor that contains raw, as IsEmbedded requires.
 func Embed(raw []byte) v1.Descriptor {
-	h, size, _ := v1.SHA256(bytes.NewReader(raw)) // Reading memory does not fail.
-	return v1.Descriptor{Digest: h, Size: size, Data: raw}
+	return v1.Descriptor{Digest: Sum("sha256", raw), Size: int64(len(raw)), Data: raw}
 }

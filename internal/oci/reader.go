@@ -7,6 +7,12 @@ import (
 	"sync"
 )
 
+// A ReadCloser reads from one value and closes another.
+type ReadCloser struct {
+	io.Reader
+	io.Closer
+}
+
 type reader struct {
 	ctx context.Context
 	in  io.Reader

@@ -182,10 +182,8 @@ func (w Walk) Load(ctx context.Context, top v1.Descriptor, layer LayerFunc) (Art
 		all[m.Digest], err = Index(m.Raw, children...)
 		return err
 	}
-	if err := w.Run(ctx, top); err != nil {
-		return nil, err
-	}
-	return all[top.Digest], nil
+	err := w.Run(ctx, top)
+	return all[top.Digest], err
 }
 
 // A Tree has the images and indexes of an artifact, by digest. Read adds the entries of each

@@ -3,7 +3,6 @@ package archive
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
@@ -208,11 +206,7 @@ func OpenFolder(dir string) (*Folder, error) {
 func (f *Folder) Artifact(ctx context.Context) (oci.Artifact, error) {
 	top := f.Listed[0]
 	if len(f.Listed) > 1 {
-		raw, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: f.Listed})
-		if err != nil {
-			return nil, fmt.Errorf("encoding an index: %w", err)
-		}
-		top = oci.Embed(raw)
+		top = oci.Embed(oci.EncodeIndex(nil, f.Listed...))
 	}
 	a, err := f.load(ctx, top)
 	if err != nil {

@@ -36,10 +36,7 @@ func Read(ctx context.Context, r io.Reader, d *Draft) (*File, error) {
 		return nil, err
 	}
 	a, docker, err := s.artifactOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &File{Artifact: a, Docker: docker}, nil
+	return &File{Artifact: a, Docker: docker}, err
 }
 
 // A stream is a tarball that is read once.

@@ -49,10 +49,7 @@ func OpenTagged(ctx context.Context, path string) (*TaggedFile, error) {
 		f.Images, err = t.tagged(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return f, err
 }
 
 func (t *tarball) tagged(ctx context.Context) ([]Tagged, error) {
@@ -124,9 +121,6 @@ func taggedFiles(images []Tagged) ([]source, error) {
 			entries[i].Layers = append(entries[i].Layers, name)
 		}
 	}
-	raw, err := json.Marshal(entries)
-	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", manifestFile, err)
-	}
+	raw, _ := json.Marshal(entries) // Strings have no errors.
 	return append(files, memory(manifestFile, raw)), nil
 }

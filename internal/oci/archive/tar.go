@@ -58,10 +58,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 		f.Artifact, f.Docker, err = t.artifactOf(ctx)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return f, err
 }
 
 // openTar opens a tar file, which read reads. Errors name the file.

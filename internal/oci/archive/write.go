@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
@@ -44,9 +43,10 @@ func filesOf(ctx context.Context, a oci.Artifact) ([]source, error) {
 	if err := (oci.Walk{Read: tree.Read, Before: p.add}).Run(ctx, top); err != nil {
 		return nil, err
 	}
-	head, err := p.head(top)
-	if err != nil {
-		return nil, err
+	head := []source{memory(layoutFile, []byte(`{"imageLayoutVersion":"1.0.0"}`)), memory(indexFile, oci.EncodeIndex(nil, top))}
+	if p.docker != nil {
+		raw, _ := json.Marshal(p.docker) // Strings have no errors.
+		head = append(head, memory(manifestFile, raw))
 	}
 	return slices.Concat(p.layers, p.marked, head, p.metadata), nil
 }
@@ -67,9 +67,11 @@ func memory(name string, data []byte) source {
 type plan struct {
 	layers, marked, metadata []source
 
-	tree   oci.Tree
-	seen   map[v1.Hash]bool
-	images []v1.Image
+	tree oci.Tree
+	seen map[v1.Hash]bool
+	// docker has the image of the Docker archive, or is nil. isUsual is true if it is for linux/amd64.
+	docker  []dockerImage
+	isUsual bool
 }
 
 // add adds a manifest to the plan. For an image, it also adds the config and layers.
@@ -88,7 +90,9 @@ func (p *plan) add(m *oci.Manifest) error {
 	}
 	p.addMetadata(m.Config.Digest, config)
 	if m.IsImage() {
-		p.images = append(p.images, img)
+		if err := p.addDocker(img, m); err != nil {
+			return err
+		}
 	}
 	for _, desc := range m.Layers {
 		if p.seen[desc.Digest] {
@@ -129,50 +133,23 @@ func openLayer(l v1.Layer, desc v1.Descriptor) (io.ReadCloser, error) {
 	return checked, nil
 }
 
-// head returns the metadata files of the layout and the Docker archive.
-func (p *plan) head(desc v1.Descriptor) ([]source, error) {
-	index, err := json.Marshal(v1.IndexManifest{
-		SchemaVersion: 2,
-		MediaType:     types.OCIImageIndex,
-		Manifests:     []v1.Descriptor{desc},
-	})
+// addDocker adds an image to the Docker archive, if it is the first one, or the first one for
+// linux/amd64.
+func (p *plan) addDocker(img v1.Image, m *oci.Manifest) error {
+	c, err := img.ConfigFile()
 	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", indexFile, err)
+		return fmt.Errorf("reading a config: %w", err)
 	}
-	files := []source{memory(layoutFile, []byte(`{"imageLayoutVersion":"1.0.0"}`)), memory(indexFile, index)}
-	if len(p.images) == 0 {
-		return files, nil
-	}
-	docker, err := dockerManifestFile(p.images)
-	if err != nil {
-		return nil, err
-	}
-	return append(files, memory(manifestFile, docker)), nil
-}
-
-// dockerManifestFile returns the manifest.json that docker load reads. It lists the first
-// image for linux/amd64, or else the first of images.
-func dockerManifestFile(images []v1.Image) ([]byte, error) {
-	img := images[0]
-	for _, i := range images {
-		c, err := i.ConfigFile()
-		if err != nil {
-			return nil, fmt.Errorf("reading a config: %w", err)
-		}
-		if c.OS == "linux" && c.Architecture == "amd64" {
-			img = i
-			break
-		}
-	}
-	m, err := img.Manifest()
-	if err != nil {
-		return nil, fmt.Errorf("reading a manifest: %w", err)
+	isUsual := c.OS == "linux" && c.Architecture == "amd64"
+	if p.docker != nil && (p.isUsual || !isUsual) {
+		return nil
 	}
 	entry := dockerImage{Config: blobPath(m.Config.Digest), Layers: []string{}}
 	for _, l := range m.Layers {
 		entry.Layers = append(entry.Layers, blobPath(l.Digest))
 	}
-	return json.Marshal([]dockerImage{entry})
+	p.docker, p.isUsual = []dockerImage{entry}, isUsual
+	return nil
 }
 
 type output struct {
