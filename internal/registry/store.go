@@ -2,7 +2,6 @@ package registry
 
 import (
 	"cmp"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/hint"
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/proc"
 )
 
@@ -217,13 +217,7 @@ func (c change) parse() (m manifest, d *document, err error) {
 	if isTag && !tagName().MatchString(c.Reference) {
 		return m, nil, invalid("the tag's name is invalid")
 	}
-	m.Digest.Algorithm = cmp.Or(want.Algorithm, "sha256")
-	hasher, err := v1.Hasher(m.Digest.Algorithm)
-	if err != nil {
-		return m, nil, err
-	}
-	hasher.Write(c.Manifest)
-	m.Digest.Hex = hex.EncodeToString(hasher.Sum(nil))
+	m.Digest = oci.Sum(cmp.Or(want.Algorithm, "sha256"), c.Manifest)
 	if !isTag && want != m.Digest {
 		return m, nil, errDigest
 	}

@@ -1,17 +1,21 @@
 package registry
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -43,14 +47,15 @@ type upload struct {
 	mu sync.Mutex
 	// size is the number of bytes received.
 	size int64
-	used time.Time
+	used atomic.Int64 // the Unix time in nanoseconds of the last request
 }
 
 // begin opens a new upload and locks it.
 func (all *uploads) begin(repository string) (*upload, error) {
 	all.mu.Lock()
-	all.expire(time.Now())
-	if len(all.open) >= maxOpen && !all.endOldest() {
+	all.expire()
+	oldest := func(a, b *upload) int { return cmp.Compare(a.used.Load(), b.used.Load()) }
+	if len(all.open) >= maxOpen && !slices.ContainsFunc(slices.SortedFunc(maps.Values(all.open), oldest), all.endUnused) {
 		all.mu.Unlock()
 		return nil, refuse(http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many uploads are in use")
 	}
@@ -66,42 +71,25 @@ func (all *uploads) begin(repository string) (*upload, error) {
 }
 
 // expire ends uploads that no request has used for maxIdle.
-func (all *uploads) expire(now time.Time) {
-	for id, u := range all.open {
-		if !u.mu.TryLock() {
-			continue
+func (all *uploads) expire() {
+	late := time.Now().Add(-maxIdle).UnixNano()
+	for _, u := range all.open {
+		if u.used.Load() < late {
+			all.endUnused(u)
 		}
-		if now.Sub(u.used) >= maxIdle && u.remove() == nil {
-			delete(all.open, id)
-		}
-		u.mu.Unlock()
 	}
 }
 
-// endOldest ends the upload that no request has used for the longest time. It returns false
-// if requests use all uploads.
-func (all *uploads) endOldest() bool {
-	var oldest *upload
-	for _, u := range all.open {
-		if !u.mu.TryLock() {
-			continue
-		}
-		if oldest != nil && oldest.used.Before(u.used) {
-			oldest, u = u, oldest
-		}
-		if oldest != nil {
-			oldest.mu.Unlock()
-		}
-		oldest = u
-	}
-	if oldest == nil {
+// endUnused ends an upload unless a request uses it, and reports whether it has ended.
+func (all *uploads) endUnused(u *upload) bool {
+	if !u.mu.TryLock() {
 		return false
 	}
-	defer oldest.mu.Unlock()
-	if oldest.remove() != nil {
+	defer u.mu.Unlock()
+	if u.remove() != nil {
 		return false
 	}
-	delete(all.open, oldest.id)
+	delete(all.open, u.id)
 	return true
 }
 
@@ -110,7 +98,7 @@ func (all *uploads) endOldest() bool {
 func (all *uploads) hold(repository, id string) (*upload, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	all.expire(time.Now())
+	all.expire()
 	u := all.open[id]
 	if u == nil || u.repository != repository {
 		return nil, refuse(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "the upload does not exist")
@@ -123,7 +111,7 @@ func (all *uploads) hold(repository, id string) (*upload, error) {
 
 // release unlocks the upload, which stays open for further requests.
 func (u *upload) release() {
-	u.used = time.Now()
+	u.used.Store(time.Now().UnixNano())
 	u.mu.Unlock()
 }
 
@@ -337,10 +325,7 @@ func (reg *Registry) getBlob(w http.ResponseWriter, r *http.Request, repository,
 // keep verifies that the file at path has the digest h, syncs it to disk, and renames it to
 // the blob's path. If the blob already exists, keep leaves the file where it is.
 func (reg *Registry) keep(path string, h v1.Hash) error {
-	hasher, err := v1.Hasher(h.Algorithm)
-	if err != nil {
-		return err
-	}
+	hasher, _ := v1.Hasher(h.Algorithm) // v1.NewHash has accepted the algorithm.
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
