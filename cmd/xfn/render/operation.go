@@ -76,8 +76,6 @@ func (c *OperationCmd) Run(ctx context.Context, term *terminal.Terminal, program
 	return out.render(ctx, config, in, c.tracer(term), &validation{})
 }
 
-// project returns the project whose functions are called, or nil if the functions are an
-// argument or there is no project.
 func (c *OperationCmd) project(ctx context.Context, term *terminal.Terminal) (*project.Project, error) {
 	if c.Functions != "" {
 		return nil, nil

@@ -77,8 +77,6 @@ func (p *projectInputs) pathOf(ctx context.Context, d manifest.Document) (string
 	return d.Path, err
 }
 
-// file returns the path of the file that has the document at a position. It returns another
-// path unchanged.
 func (p projectInputs) file(position string) string {
 	for _, d := range p.docs {
 		if d.Position() == position {

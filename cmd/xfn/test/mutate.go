@@ -69,8 +69,6 @@ func (d *mutationDocument) add(m suite.Mutation) {
 	d.Mutants = append(d.Mutants, m)
 }
 
-// percent returns the percentage of killed mutants among the killed and survived mutants. It
-// returns false if there are no such mutants.
 func (d *mutationDocument) percent() (float64, bool) {
 	all := d.Killed + d.Survived
 	return 100 * float64(d.Killed) / float64(max(all, 1)), all > 0
