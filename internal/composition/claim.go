@@ -115,8 +115,6 @@ func suffix(seed string) string {
 	return string(text)
 }
 
-// withoutKubernetes returns a copy without the labels or annotations that are
-// reserved for Kubernetes.
 func withoutKubernetes(all map[string]string) map[string]string {
 	kept := map[string]string{}
 	maps.Copy(kept, all)

@@ -103,8 +103,6 @@ func located(e composition.Entry, found []composition.Problem) []composition.Pro
 	return found
 }
 
-// inputObject returns the input of a step, and its kind. It returns false if the step has no
-// input, or if the input is not an object.
 func inputObject(step apiextv1.PipelineStep) (obj map[string]any, gvk kschema.GroupVersionKind, ok bool) {
 	if step.Input == nil || kjson.UnmarshalCaseSensitivePreserveInts(step.Input.Raw, &obj) != nil || obj == nil {
 		return nil, gvk, false

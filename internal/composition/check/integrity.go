@@ -227,8 +227,6 @@ func (c *checker) readinessIntegrity(in source, at string, r *spec.ReadinessChec
 	}
 }
 
-// ofSecret reports whether p has a type that is allowed in the patches of
-// writeConnectionSecretToRef.
 func ofSecret(p *spec.Patch) bool {
 	t := p.TypeOrDefault()
 	return t == spec.FromCompositeFieldPath || t == spec.CombineFromComposite
