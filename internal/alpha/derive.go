@@ -136,8 +136,6 @@ func (c *composed) isReady() (bool, error) {
 	return true, nil
 }
 
-// conditionStatus returns the status of an object's condition of the given type,
-// or "Unknown" if the object has no such condition.
 func conditionStatus(u *unstructured.Unstructured, conditionType string) string {
 	for _, c := range reconciler.ParseConditions(fieldpath.At(u.Object, "status", "conditions")) {
 		if c.Type == conditionType {

@@ -50,8 +50,6 @@ type composed struct {
 	desired *fnio.DesiredResource
 }
 
-// composed returns the composed resource called name. It adds the resource if it
-// does not exist yet.
 func (r *reconcile) composed(name string) *composed {
 	c, ok := r.resources[name]
 	if !ok {

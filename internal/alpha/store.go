@@ -52,8 +52,6 @@ func (s *Store) add(u *unstructured.Unstructured) {
 	}
 }
 
-// find returns the index of the object with u's apiVersion, kind, namespace and
-// name, or -1 if there is none.
 func (s *Store) find(u *unstructured.Unstructured) int {
 	return slices.IndexFunc(s.objects, func(o *unstructured.Unstructured) bool {
 		return o.GetAPIVersion() == u.GetAPIVersion() && o.GetKind() == u.GetKind() && o.GetNamespace() == u.GetNamespace() && o.GetName() == u.GetName()
