@@ -98,8 +98,6 @@ var readiness = map[string]fnv1.Ready{
 	"True": fnv1.Ready_READY_TRUE, "False": fnv1.Ready_READY_FALSE, "Unspecified": fnv1.Ready_READY_UNSPECIFIED,
 }
 
-// cutAnnotation removes an annotation and returns its value. It returns false if
-// the annotation is missing or not a string.
 func cutAnnotation(d *unstructured.Unstructured, name string) (string, bool) {
 	annotations := fieldpath.Map(d.Object, "metadata", "annotations")
 	v, ok := annotations[name].(string)
