@@ -111,15 +111,16 @@ func goTemplating() Builtin {
 }
 
 func patchAndTransform() Builtin {
+	const measured = "v0.10.8"
 	return Builtin{
-		Name: "function-patch-and-transform", Measured: "v0.10.8", From: "v0.8.0", Below: "v0.11.0",
+		Name: "function-patch-and-transform", Measured: measured, From: "v0.8.0", Below: "v0.11.0",
 		Input: inputOf[spec.Resources]("pt.fn.crossplane.io/v1beta1 Resources", composition.Input{
 			Values: map[string][]string{"resources[].readinessChecks[].matchCondition.status": sdk.ConditionStatuses()},
 		}),
-		Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`.",
+		Covered: "`patchSets`; `environment`; `resources` with all nine types of patches and `PatchSet`, `combine`, `policy`, every transform (`map`, `match`, `math`, `string`, `convert`), `connectionDetails`, `readinessChecks`, and templates without `base`; `writeConnectionSecretToRef` with `patches`. Before v0.10.0, `writeConnectionSecretToRef` is an unknown field, and no connection secret is composed.",
 		Differs: "Four inputs that crash the real function are fatal results. Texts (16 MiB each, 256 MiB in all), regular expressions (16 KiB), the digits of quantities (1024), and the nulls with which patches extend lists up to an index (1,048,576 for a composite resource) are limited.",
 		New: func(o Options) function.Runner {
-			return patchandtransform.New(o.Progress)
+			return patchandtransform.New(o.Progress, o.since(measured, "v0.10.0-0"))
 		},
 		locate: firstLine(patchandtransform.Locate),
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,6 +103,25 @@ func TestGolden(t *testing.T) {
 				functiontest.Golden(t, golden+folder, named(t, name, version))
 			})
 		}
+	}
+}
+
+// TestPatchAndTransformVersions checks what differs before the version with connection secrets.
+func TestPatchAndTransformVersions(t *testing.T) {
+	const details = "{resources: [{name: a, base: {kind: K}, connectionDetails: [{name: x, type: FromValue, value: v}]}]}"
+	for name, tc := range map[string]struct{ reason, version, input, want string }{
+		"NoSecret": {"before v0.10.0, no Secret is composed", "v0.9.3", details, "a"},
+		"Secret":   {"v0.10.0 composes a Secret", "v0.10.0", details, "a,p-connection-secret"},
+		"NoField":  {"before v0.10.0, the field for the Secret is unknown", "v0.9", "{resources: [{name: a, base: {kind: K}}], writeConnectionSecretToRef: {}}", `cannot unmarshal Go value of type v1beta1.Resources: unknown name "writeConnectionSecretToRef"`},
+		"Field":    {"v0.10.0 has the field", "v0.10.0", "{resources: [{name: a, base: {kind: K}}], writeConnectionSecretToRef: {}}", "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rsp := respond(t, named(t, "patch-and-transform", tc.version), request(t, "observed: {composite: {resource: {kind: P, metadata: {name: p}, spec: {crossplane: {}}}}, resources: {a: {}}}\ninput: "+tc.input))
+			got := strings.Join(slices.Sorted(maps.Keys(rsp.GetDesired().GetResources())), ",") + results(rsp)
+			if !strings.HasSuffix(got, tc.want) {
+				t.Errorf("%s: got %s, want %s", tc.reason, got, tc.want)
+			}
+		})
 	}
 }
 

@@ -15,7 +15,7 @@ func BenchmarkRun(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprintf("resources=%d", n), func(b *testing.B) {
 			req := requestWith(b, n)
-			r := patchandtransform.New(nil)
+			r := patchandtransform.New(nil, true)
 			b.ReportAllocs()
 			for b.Loop() {
 				rsp, err := r.RunFunction(b.Context(), "f", req)

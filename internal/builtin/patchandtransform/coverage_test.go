@@ -64,7 +64,7 @@ func TestCoverage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			req := request(t, prefix+tc.input)
-			got := functiontest.Cover(t, patchandtransform.New(nil), req)
+			got := functiontest.Cover(t, patchandtransform.New(nil, true), req)
 			e2e.Equal(t, tc.reason, tc.want, points(got))
 		})
 	}

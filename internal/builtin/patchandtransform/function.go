@@ -24,20 +24,22 @@ import (
 )
 
 // New returns the function. It caches compiled inputs. progress receives a warning for each part of an
-// input that has an unexpected effect.
-func New(progress progress.Func) function.Runner {
-	return function.RunnerFunc((&fn{progress: progress}).run)
+// input that has an unexpected effect. The function composes a connection secret only if secrets is
+// true: before v0.10.0, the real function does not, and writeConnectionSecretToRef is an unknown field.
+func New(progress progress.Func, secrets bool) function.Runner {
+	return function.RunnerFunc((&fn{progress: progress, secrets: secrets}).run)
 }
 
 type fn struct {
 	progress progress.Func
+	secrets  bool
 	programs proc.Memo[sdk.Sum, *program]
 }
 
 func (f *fn) run(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := sdk.To(req)
 	p, err := f.programs.Do(sdk.SumOf(req.GetInput()), func() (*program, error) {
-		p, err := compile(req.GetInput())
+		p, err := compile(req.GetInput(), f.secrets)
 		if err == nil {
 			for _, odd := range p.oddities() {
 				f.progress.Warn(odd.text + manifest.At(sdk.Location{Field: odd.field, Line: 1}.Place(ctx)))

@@ -266,7 +266,7 @@ func TestOddities(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		warnings = append(warnings, e.Text)
-	})
+	}, true)
 	const input = `{resources: [{name: r, base: {kind: K}, readinessChecks: [{type: None}, {type: MatchInteger, fieldPath: a, matchInteger: 1}], patches: [{fromFieldPath: spec.l, toFieldPath: b, transforms: [{type: string, string: {type: Join, join: {separator: ', '}}}]}]}]}`
 	var wg sync.WaitGroup
 	for range 8 {
@@ -288,7 +288,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	cancel(cause)
-	_, err := patchandtransform.New(nil).RunFunction(ctx, "f", request(t, base+"input: {resources: [{name: r, base: {kind: K}}]}"))
+	_, err := patchandtransform.New(nil, true).RunFunction(ctx, "f", request(t, base+"input: {resources: [{name: r, base: {kind: K}}]}"))
 	e2e.ErrorIs(t, "RunFunction returns the cause of its context", err, cause)
 }
 
@@ -399,7 +399,7 @@ func FuzzFunction(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	r := patchandtransform.New(nil)
+	r := patchandtransform.New(nil, true)
 	f.Fuzz(func(t *testing.T, text string) {
 		var input map[string]any
 		if yaml.Unmarshal([]byte(text), &input) != nil {
@@ -418,7 +418,7 @@ func FuzzFunction(f *testing.F) {
 
 func run(t *testing.T, req *fnv1.RunFunctionRequest) *fnv1.RunFunctionResponse {
 	t.Helper()
-	return e2e.Must(patchandtransform.New(nil).RunFunction(t.Context(), "f", req))(t)
+	return e2e.Must(patchandtransform.New(nil, true).RunFunction(t.Context(), "f", req))(t)
 }
 
 // unspaced removes the spaces that protojson writes into JSON in one build and not in another.

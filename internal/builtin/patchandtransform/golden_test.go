@@ -8,5 +8,5 @@ import (
 )
 
 func TestGolden(t *testing.T) {
-	functiontest.Golden(t, "../../../testdata/golden/pt", patchandtransform.New(nil))
+	functiontest.Golden(t, "../../../testdata/golden/pt", patchandtransform.New(nil, true))
 }

@@ -20,7 +20,9 @@ import (
 type program struct {
 	environment []placedPatch
 	templates   []template
-	secret      *spec.ConnectionSecret
+	// secrets is true if the function composes a connection secret.
+	secrets bool
+	secret  *spec.ConnectionSecret
 	// secretPatches are the compiled patches of the field secret.
 	secretPatches []placedPatch
 	// points returns the points of the input, for coverage. It always returns the same list.
@@ -48,16 +50,20 @@ type template struct {
 }
 
 // compile compiles an input. The text of the error is the message of the fatal result.
-func compile(in *structpb.Struct) (*program, error) {
+func compile(in *structpb.Struct, secrets bool) (*program, error) {
 	resources := &spec.Resources{}
-	if err := sdk.Decode(in, resources); err != nil {
+	var absent []string
+	if !secrets {
+		absent = []string{"writeConnectionSecretToRef"}
+	}
+	if err := sdk.Decode(in, resources, absent...); err != nil {
 		return nil, fmt.Errorf("cannot get Function input: %w", err)
 	}
 	if err := resources.Validate(); err != nil {
 		return nil, fmt.Errorf("invalid Function input: %w", err)
 	}
 
-	p := &program{secret: resources.WriteConnectionSecretToRef}
+	p := &program{secrets: secrets, secret: resources.WriteConnectionSecretToRef}
 	p.points = sync.OnceValue(p.allPoints)
 	sets := map[string][]placedPatch{}
 	for i, s := range resources.PatchSets {

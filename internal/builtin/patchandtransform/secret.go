@@ -21,11 +21,11 @@ type reference struct {
 }
 
 // connectionSecret returns the Secret with the XR's connection details, by the name of the
-// Secret in the desired state. It returns nil if there are no connection details, or if the
-// XR has no spec.crossplane, like XRs before Crossplane v2.
+// Secret in the desired state. It returns nil if p composes none, if there are no connection details,
+// or if the XR has no spec.crossplane, like XRs before Crossplane v2.
 func (r *run) connectionSecret(p *program) (map[string]*fnv1.Resource, error) {
 	spec := r.xr.GetFields()["spec"].GetStructValue().GetFields()
-	if _, v2 := spec["crossplane"]; !v2 || len(r.details) == 0 {
+	if _, v2 := spec["crossplane"]; !v2 || !p.secrets || len(r.details) == 0 {
 		return nil, nil
 	}
 	ref, err := r.patchReference(r.reference(spec, p.secret), p.secretPatches)
