@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// watchInterval is the time between two measurements of memory. In that time a program can
-	// allocate tens of MiB.
-	watchInterval = 10 * time.Millisecond
+	// minInterval and maxInterval limit the time between two measurements of memory. In minInterval, a
+	// program can allocate tens of MiB.
+	minInterval, maxInterval = 10 * time.Millisecond, 80 * time.Millisecond
 	// leastLimit is less than all useful limits, in bytes.
 	leastLimit = 16 << 20
 	// maxStacks limits the memory of all goroutine stacks together, in bytes. It is less
@@ -64,34 +64,40 @@ func (e *MemoryError) Error() string {
 func (w *Watchdog) Start(limit func() int64, exceeded func(*MemoryError)) (stop func()) {
 	stopped := make(chan struct{})
 	go func() {
-		ticks := time.NewTicker(watchInterval)
+		interval := minInterval
+		ticks := time.NewTicker(interval)
 		defer ticks.Stop()
-		for most := int64(0); ; {
+		for before, most := int64(0), int64(0); ; {
 			select {
 			case <-stopped:
 				return
 			case <-ticks.C:
 			}
-			if most == 0 {
-				if checkMemory(leastLimit) == nil {
-					continue
-				}
+			used := measure()
+			if most == 0 && used.sum() > leastLimit {
 				most = limit()
 				prepareRuntime(most)
 			}
-			if e := checkMemory(most); e != nil {
+			if e := used.check(most); most > 0 && e != nil {
 				e.Activities = w.running()
 				exceeded(e)
 				return
 			}
+			// A server that waits for requests is measured less often.
+			interval = min(2*interval, maxInterval)
+			if used.sum() > before {
+				interval = minInterval
+			}
+			before = used.sum()
+			ticks.Reset(interval)
 		}
 	}()
 	return sync.OnceFunc(func() { close(stopped) })
 }
 
 // prepareRuntime sets the soft limit of the garbage collector below limit, so that memory above
-// limit is in use and not garbage. It also permits larger stacks, so that checkMemory measures
-// a large stack before the Go runtime ends the process.
+// limit is in use and not garbage. It also permits larger stacks, so that a large stack is
+// measured before the Go runtime ends the process.
 func prepareRuntime(limit int64) {
 	if soft := limit / 8 * 7; soft < debug.SetMemoryLimit(-1) {
 		debug.SetMemoryLimit(soft)
@@ -99,16 +105,24 @@ func prepareRuntime(limit int64) {
 	debug.SetMaxStack(maxStack)
 }
 
-// checkMemory returns an error if heap objects and stacks exceed limit, or if stacks exceed
-// maxStacks. It does not count memory that Go has reserved but does not use.
-func checkMemory(limit int64) *MemoryError {
+// A usage is the memory that a process uses, in bytes. It does not count memory that Go has
+// reserved but does not use.
+type usage struct{ heap, stacks int64 }
+
+func (u usage) sum() int64 { return u.heap + u.stacks }
+
+func measure() usage {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	metrics.Read(samples)
-	heap, stacks := int64(samples[0].Value.Uint64()), int64(samples[1].Value.Uint64())
+	return usage{heap: int64(samples[0].Value.Uint64()), stacks: int64(samples[1].Value.Uint64())}
+}
+
+// check returns an error if heap objects and stacks exceed limit, or if stacks exceed maxStacks.
+func (u usage) check(limit int64) *MemoryError {
 	switch {
-	case heap+stacks > limit:
+	case u.sum() > limit:
 		return &MemoryError{Limit: limit}
-	case stacks > maxStacks:
+	case u.stacks > maxStacks:
 		return &MemoryError{Limit: maxStacks, Stacks: true}
 	default:
 		return nil
