@@ -3,7 +3,6 @@ package remote
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -207,13 +206,7 @@ func (b *Repository) getManifest(ctx context.Context, reference string) (m Manif
 	if err != nil {
 		want, _ = v1.NewHash(resp.Header.Get("Docker-Content-Digest"))
 	}
-	m.Digest.Algorithm = cmp.Or(want.Algorithm, "sha256")
-	sum, err := v1.Hasher(m.Digest.Algorithm)
-	if err != nil {
-		return m, err
-	}
-	sum.Write(raw)
-	m.Digest.Hex = hex.EncodeToString(sum.Sum(nil))
+	m.Digest = oci.Sum(cmp.Or(want.Algorithm, "sha256"), raw)
 	if want != (v1.Hash{}) && m.Digest != want {
 		return m, &oci.MismatchError{Digest: want, Sum: m.Digest.Hex}
 	}

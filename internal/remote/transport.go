@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/xfn-dev/xfn/internal/oci"
 	"github.com/xfn-dev/xfn/internal/progress"
 )
 
@@ -208,10 +209,7 @@ func checkToken(host string, resp *http.Response, needed bool) error {
 	if err != nil {
 		return errors.Join(err, resp.Body.Close())
 	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(text), resp.Body), resp.Body}
+	resp.Body = oci.ReadCloser{Reader: io.MultiReader(bytes.NewReader(text), resp.Body), Closer: resp.Body}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package remotetest
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -92,11 +91,8 @@ func (d *Downloads) choose(blob bool) (kind string, n uint64) {
 // corrupt forwards the request to d.next and damages the body of the response: it flips a
 // bit, cuts the body off, or stalls.
 func (d *Downloads) corrupt(kind string, n uint64, w http.ResponseWriter, r *http.Request) {
-	answer := httptest.NewRecorder()
-	d.next.ServeHTTP(answer, r)
-	body := answer.Body.Bytes()
+	code, body := replay(d.next, w, r)
 	part := body[:n%uint64(len(body)+1)]
-	maps.Copy(w.Header(), answer.Header())
 	switch {
 	case kind == "flip" && len(body) > 0:
 		body[n%uint64(len(body))] ^= 1
@@ -104,7 +100,7 @@ func (d *Downloads) corrupt(kind string, n uint64, w http.ResponseWriter, r *htt
 	case kind == "short": // without the header, the server sends the length of part
 		w.Header().Del("Content-Length")
 	}
-	w.WriteHeader(answer.Code)
+	w.WriteHeader(code)
 	_, _ = w.Write(part)
 	switch kind {
 	case "truncate":
@@ -116,6 +112,14 @@ func (d *Downloads) corrupt(kind string, n uint64, w http.ResponseWriter, r *htt
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}
+}
+
+// replay sets the header of the response of h, and returns its status code and its body.
+func replay(h http.Handler, w http.ResponseWriter, r *http.Request) (code int, body []byte) {
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, r)
+	maps.Copy(w.Header(), answer.Header())
+	return answer.Code, answer.Body.Bytes()
 }
 
 // Seeds calls run in parallel subtests, once for each seed. The number of seeds is the
@@ -165,12 +169,10 @@ func Seeds(t *testing.T, kinds []string, run func(t *testing.T, seed uint64) (fa
 func Changed(h http.Handler, change func([]byte) []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Range")
-		answer := httptest.NewRecorder()
-		h.ServeHTTP(answer, r)
-		body := change(bytes.Clone(answer.Body.Bytes()))
-		maps.Copy(w.Header(), answer.Header())
+		code, body := replay(h, w, r)
+		body = change(body)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		w.WriteHeader(answer.Code)
+		w.WriteHeader(code)
 		_, _ = w.Write(body)
 	}
 }
@@ -187,11 +189,9 @@ func Flipped(h http.Handler) http.HandlerFunc { return Changed(h, Flip) }
 // Cut returns a fault that breaks the connection after half of the content of h.
 func Cut(h http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		answer := httptest.NewRecorder()
-		h.ServeHTTP(answer, r)
-		maps.Copy(w.Header(), answer.Header())
-		w.WriteHeader(answer.Code)
-		_, _ = w.Write(answer.Body.Bytes()[:answer.Body.Len()/2])
+		code, body := replay(h, w, r)
+		w.WriteHeader(code)
+		_, _ = w.Write(body[:len(body)/2])
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ type Log struct {
 	mu     sync.Mutex
 	bodies [][]byte
 	at     map[string]int // the index of each body
+	id     []byte         // the ID of the log
 	hashes []tlog.Hash
 }
 
@@ -88,8 +90,9 @@ func ServeLog(t testing.TB) *Log {
 	l.Key, l.PEM = ECDSAKey(t)
 	l.File = filepath.Join(t.TempDir(), "rekor.pub")
 	e2e.NoError(t, os.WriteFile(l.File, l.PEM, 0o600))
+	l.id = sum(e2e.Must(x509.MarshalPKIXPublicKey(l.Key.Public()))(t))
 	for i := range 5 {
-		e2e.NoError(t, e2e.Err(l.add(fmt.Appendf(nil, "entry %d", i))))
+		l.add(fmt.Appendf(nil, "entry %d", i))
 	}
 	server := httptest.NewServer(l)
 	t.Cleanup(server.Close)
@@ -121,7 +124,7 @@ func (l *Log) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, had := l.at[string(body)]
 		l.mu.Unlock()
 		if had {
-			w.Header().Set("Location", "/api/v1/log/entries/"+l.id(body))
+			w.Header().Set("Location", "/api/v1/log/entries/"+idOf(body))
 			w.WriteHeader(http.StatusConflict)
 			return
 		}
@@ -131,7 +134,7 @@ func (l *Log) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		bodies := l.bodies
 		l.mu.Unlock()
 		for _, b := range bodies {
-			if r.URL.Path == "/api/v1/log/entries/"+l.id(b) {
+			if r.URL.Path == "/api/v1/log/entries/"+idOf(b) {
 				l.respond(w, http.StatusOK, b)
 				return
 			}
@@ -142,7 +145,7 @@ func (l *Log) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (l *Log) id(body []byte) string { return hex.EncodeToString(sum(body)) }
+func idOf(body []byte) string { return hex.EncodeToString(sum(body)) }
 
 func sum(text []byte) []byte {
 	s := sha256.Sum256(text)
@@ -150,54 +153,37 @@ func sum(text []byte) []byte {
 }
 
 func (l *Log) respond(w http.ResponseWriter, code int, body []byte) {
-	e, err := l.add(body)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	e := l.add(body)
 	if l.Change != nil {
 		l.Change(&e)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(map[string]Entry{l.id(body): e})
+	_ = json.NewEncoder(w).Encode(map[string]Entry{idOf(body): e})
 }
 
 // add adds a body unless the log has it, and returns its entry.
-func (l *Log) add(body []byte) (e Entry, err error) {
+func (l *Log) add(body []byte) (e Entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i, had := l.at[string(body)]
 	if !had {
 		i = len(l.bodies)
-		more, err := tlog.StoredHashes(int64(i), body, tlog.HashReaderFunc(l.read))
-		if err != nil {
-			return e, err
-		}
+		more, _ := tlog.StoredHashes(int64(i), body, tlog.HashReaderFunc(l.read)) // read has no errors.
 		l.bodies, l.at[string(body)], l.hashes = append(l.bodies, body), i, append(l.hashes, more...)
 	}
 	size := int64(len(l.bodies))
-	root, err := tlog.TreeHash(size, tlog.HashReaderFunc(l.read))
-	if err != nil {
-		return e, err
-	}
-	proof, err := tlog.ProveRecord(size, int64(i), tlog.HashReaderFunc(l.read))
-	if err != nil {
-		return e, err
-	}
-	der, err := x509.MarshalPKIXPublicKey(l.Key.Public())
-	if err != nil {
-		return e, err
-	}
+	root, _ := tlog.TreeHash(size, tlog.HashReaderFunc(l.read))
+	proof, _ := tlog.ProveRecord(size, int64(i), tlog.HashReaderFunc(l.read))
 	// The global index counts the entries of all shards of a log.
 	const otherShards = 1000
-	e = Entry{Body: body, IntegratedTime: time.Now().Unix(), LogID: hex.EncodeToString(sum(der)), LogIndex: int64(i) + otherShards}
+	e = Entry{Body: body, IntegratedTime: time.Now().Unix(), LogID: hex.EncodeToString(l.id), LogIndex: int64(i) + otherShards}
 	e.Sign(l.Key)
 	e.Verification.InclusionProof = &Inclusion{LogIndex: int64(i), RootHash: hex.EncodeToString(root[:]), TreeSize: size, Checkpoint: l.checkpoint(size, root)}
 	for _, h := range proof {
 		e.Verification.InclusionProof.Hashes = append(e.Verification.InclusionProof.Hashes, hex.EncodeToString(h[:]))
 	}
-	return e, nil
+	return e
 }
 
 func (l *Log) read(indexes []int64) (hashes []tlog.Hash, err error) {
@@ -210,10 +196,7 @@ func (l *Log) read(indexes []int64) (hashes []tlog.Hash, err error) {
 // Sign sets the signed entry timestamp.
 func (e *Entry) Sign(key *ecdsa.PrivateKey) {
 	// json.Marshal sorts the keys, as canonical JSON requires.
-	text, err := json.Marshal(map[string]any{"body": e.Body, "integratedTime": e.IntegratedTime, "logID": e.LogID, "logIndex": e.LogIndex})
-	if err != nil {
-		panic(err)
-	}
+	text, _ := json.Marshal(object{"body": e.Body, "integratedTime": e.IntegratedTime, "logID": e.LogID, "logIndex": e.LogIndex})
 	e.Verification.SignedEntryTimestamp = sign(key, text)
 }
 
@@ -226,11 +209,7 @@ func sign(key *ecdsa.PrivateKey, text []byte) []byte {
 }
 
 func (l *Log) checkpoint(size int64, root tlog.Hash) string {
-	der, err := x509.MarshalPKIXPublicKey(l.Key.Public())
-	if err != nil {
-		panic(err)
-	}
 	text := fmt.Sprintf("log.example.org - 42\n%d\n%s\n", size, base64.StdEncoding.EncodeToString(root[:]))
-	signed := append(sum(der)[:4], sign(l.Key, []byte(text))...)
+	signed := append(slices.Clone(l.id[:4]), sign(l.Key, []byte(text))...)
 	return text + "\n— log.example.org " + base64.StdEncoding.EncodeToString(signed) + "\n"
 }
