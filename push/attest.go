@@ -10,8 +10,8 @@ import (
 	"github.com/xfn-dev/xfn/internal/signature"
 )
 
-func (w *work) setStatements(all []Attestation) error {
-	for _, a := range all {
+func (w *work) setStatements() error {
+	for _, a := range w.Attestations {
 		s, err := signature.Statement(w.refs[0].Context().Name(), w.result.Digest, a.Type, a.Predicate)
 		if err != nil {
 			return fmt.Errorf("reading the attestation of type %q: %w", a.Type, err)

@@ -2,7 +2,6 @@ package push
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,8 +54,9 @@ func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) 
 	if err := o.complete(to.Context()); err != nil {
 		return CopyResult{}, fmt.Errorf("copying %q: %w", from.Name(), err)
 	}
-	c := &copying{from: from, to: to, options: o, lists: map[v1.Hash][]v1.Descriptor{}}
-	if err := c.read(ctx); err != nil {
+	o.MountFrom = slices.Concat(o.MountFrom, []name.Repository{from.Context()})
+	c := &copying{from: from, to: to, lists: map[v1.Hash][]v1.Descriptor{}}
+	if err := c.read(ctx, o); err != nil {
 		return CopyResult{}, fmt.Errorf("copying %q: %w", from.Name(), err)
 	}
 	err := c.do(ctx)
@@ -77,23 +77,20 @@ func Copy(ctx context.Context, from name.Reference, to name.Tag, o CopyOptions) 
 
 // copying is the state of a copy: the work for the artifact, and that for each attachment.
 type copying struct {
-	from    name.Reference
-	to      name.Tag
-	options CopyOptions
-
 	*work
+	from     name.Reference
+	to       name.Tag
 	attached []*work
 	// lists has the referrers of each manifest, by the manifest's digest.
 	lists map[v1.Hash][]v1.Descriptor
 }
 
-func (c *copying) read(ctx context.Context) error {
-	client := c.options.client
-	repo, err := client.Repository(ctx, c.from.Context())
+func (c *copying) read(ctx context.Context, o CopyOptions) error {
+	repo, err := o.client.Repository(ctx, c.from.Context())
 	if err != nil {
-		return client.Explain(c.from, err)
+		return o.client.Explain(c.from, err)
 	}
-	s := &source{client, c.from, repo, oci.NewBudget()}
+	s := &source{o.client, c.from, repo, oci.NewBudget()}
 	m, err := s.manifest(ctx, c.from.Identifier())
 	if err != nil {
 		return err
@@ -102,28 +99,28 @@ func (c *copying) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.work = newWork(p, c.to, c.options.Options, "copying to "+c.to.Name())
-	if err := c.setStatements(c.options.Attestations); err != nil {
+	c.work = newWork(p, c.to, o.Options, "copying to "+c.to.Name())
+	if err := c.setStatements(); err != nil {
 		return err
 	}
-	if c.options.NoSignatures {
+	if o.NoSignatures {
 		return nil
 	}
 	return hint.Add(c.findAttached(ctx, s), "copy it without its attachments, with "+hint.NoSignatures)
 }
 
 func (c *copying) do(ctx context.Context) error {
-	client := c.options.client
-	if err := c.connect(ctx, slices.Concat(c.options.MountFrom, []name.Repository{c.from.Context()})); err != nil {
-		return client.Explain(c.to, err)
+	err := c.connect(ctx)
+	if err == nil {
+		err = c.uploadBlobs(ctx)
 	}
-	if err := c.uploadBlobs(ctx); err != nil {
-		return client.Explain(c.to, err)
+	if err != nil {
+		return c.client.Explain(c.to, err)
 	}
 	if err := c.attach(ctx); err != nil {
 		return err
 	}
-	return client.Explain(c.to, c.pushManifests(ctx))
+	return c.client.Explain(c.to, c.pushManifests(ctx))
 }
 
 // attach copies the attachments. It runs before the destination has the artifact itself.
@@ -136,15 +133,15 @@ func (c *copying) attach(ctx context.Context) error {
 		}
 		if err != nil {
 			ref := w.refs[0]
-			return fmt.Errorf("copying attachment %q: %w", ref.Identifier(), c.options.client.Explain(ref, err))
+			return fmt.Errorf("copying attachment %q: %w", ref.Identifier(), c.client.Explain(ref, err))
 		}
 	}
-	if c.dry {
+	if c.DryRun {
 		return nil
 	}
 	for subject, listed := range c.lists {
 		if err := c.list(ctx, subject, listed); err != nil {
-			return fmt.Errorf("updating the list of referrers of %s: %w", subject, c.options.client.Explain(c.to, err))
+			return fmt.Errorf("updating the list of referrers of %s: %w", subject, c.client.Explain(c.to, err))
 		}
 	}
 	return nil
@@ -166,11 +163,7 @@ func (c *copying) list(ctx context.Context, subject v1.Hash, wanted []v1.Descrip
 	if len(all) == len(there.Manifests) {
 		return nil
 	}
-	raw, err := json.Marshal(v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: all})
-	if err != nil {
-		return fmt.Errorf("encoding a list of referrers: %w", err)
-	}
-	return c.work.to.PutManifest(ctx, remote.FallbackTag(subject), types.OCIImageIndex, raw)
+	return c.work.to.PutManifest(ctx, remote.FallbackTag(subject), types.OCIImageIndex, oci.EncodeIndex(nil, all...))
 }
 
 func referenceTo(repo name.Repository, tagOrDigest string) name.Reference {
@@ -190,7 +183,7 @@ func (c *copying) findAttached(ctx context.Context, s *source) error {
 		attached := make([][]*work, len(subjects))
 		lists := make([][]v1.Descriptor, len(subjects))
 		g, groupCtx := errgroup.WithContext(ctx)
-		g.SetLimit(c.jobs)
+		g.SetLimit(c.Jobs)
 		for i, subject := range subjects {
 			g.Go(func() (err error) {
 				if attached[i], lists[i], err = c.attachedTo(groupCtx, s, subject); err != nil {
@@ -241,7 +234,7 @@ func (c *copying) attachedTo(ctx context.Context, s *source, subject v1.Hash) (a
 		}
 		p, err := s.plan(ctx, m)
 		to := []name.Reference{referenceTo(c.to.Context(), reference)}
-		all = append(all, &work{plan: p, refs: to, jobs: c.jobs, dry: c.dry, report: func(int64) {}})
+		all = append(all, &work{plan: p, Options: Options{Jobs: c.Jobs, DryRun: c.DryRun}, refs: to})
 		return err
 	}
 	for _, tag := range signature.Tags(subject) {
@@ -266,22 +259,22 @@ func (c *copying) attachedTo(ctx context.Context, s *source, subject v1.Hash) (a
 // adds at the same time may be lost, as with cosign.
 func (c *copying) merge(ctx context.Context, w *work) error {
 	tag, ok := w.refs[0].(name.Tag)
-	if !ok || c.dry || !signature.IsList(tag.TagStr()) {
+	if !ok || c.DryRun || !signature.IsList(tag.TagStr()) {
 		return nil
 	}
 	at, err := w.to.ManifestAt(ctx, tag.TagStr())
 	if err != nil || at == (v1.Hash{}) || at == w.result.Digest {
 		return err
 	}
-	there, err := image.Attachment(ctx, tag, c.options.client)
+	there, err := image.Attachment(ctx, tag, c.client)
 	if err != nil || there == nil {
 		return err
 	}
 	// The source's tag may have moved, or may be gone, since its manifest was read.
 	from := c.from.Context().Digest(w.result.Digest.String())
-	copied, err := image.Attachment(ctx, from, c.options.client)
+	copied, err := image.Attachment(ctx, from, c.client)
 	if err != nil {
-		return c.options.client.Explain(from, err)
+		return c.client.Explain(from, err)
 	}
 	if copied == nil {
 		return fmt.Errorf("%q was deleted during the copy", from.Name())

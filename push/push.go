@@ -65,10 +65,10 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 		return Result{}, fmt.Errorf("reading the package for %q: %w", ref.Name(), err)
 	}
 	w := newWork(p, ref, o, "pushing "+ref.Name())
-	if err := w.setStatements(o.Attestations); err != nil {
+	if err := w.setStatements(); err != nil {
 		return Result{}, fmt.Errorf("pushing %q: %w", ref.Name(), err)
 	}
-	err = w.connect(ctx, o.MountFrom)
+	err = w.connect(ctx)
 	if err == nil {
 		err = w.do(ctx)
 	}
@@ -81,18 +81,14 @@ func Artifact(ctx context.Context, ref name.Tag, a xpkg.Artifact, o Options) (Re
 
 type work struct {
 	*plan
-	refs   []name.Reference // the tags or the digest to push to
-	jobs   int
-	dry    bool
-	proves bool
-	signer *signer // nil for a push without a signature
+	Options
+	refs []name.Reference // the tags or the digest to push to
+	text string           // what Progress reports
 	// statements are the in-toto Statements to attest.
 	statements [][]byte
-	remote     *remote.Client
 	to         *remote.Uploader
-	report     func(done int64)
 
-	// mu guards report, traffic, moving and ready.
+	// mu guards Progress, traffic, moving and ready.
 	mu      sync.Mutex
 	traffic Traffic
 	moving  int64  // bytes that were sent, including bytes of incomplete blobs
@@ -103,21 +99,16 @@ type work struct {
 }
 
 func newWork(p *plan, ref name.Tag, o Options, text string) *work {
-	w := &work{plan: p, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, proves: o.Prove, signer: o.signer, remote: o.client}
+	w := &work{plan: p, Options: o, refs: []name.Reference{ref}, text: text}
 	for _, t := range o.Tags {
 		w.refs = append(w.refs, t)
-	}
-	w.report = func(done int64) {
-		if o.Progress != nil {
-			o.Progress(text, done, p.size)
-		}
 	}
 	return w
 }
 
-func (w *work) connect(ctx context.Context, mountFrom []name.Repository) (err error) {
+func (w *work) connect(ctx context.Context) (err error) {
 	repo := w.refs[0].Context()
-	w.to, err = w.remote.Uploader(ctx, repo, w.neighbors(repo, mountFrom)...)
+	w.to, err = w.client.Uploader(ctx, repo, w.neighbors(repo, w.MountFrom)...)
 	return err
 }
 
@@ -146,8 +137,8 @@ func (w *work) uploadBlobs(ctx context.Context) error {
 		w.traffic.Skipped = w.size // A registry that has the manifest has its blobs, too.
 		return nil
 	}
-	if w.proves {
-		if err := w.prove(ctx, w.jobs); err != nil {
+	if w.Prove {
+		if err := w.prove(ctx, w.Jobs); err != nil {
 			return err
 		}
 	}
@@ -157,7 +148,7 @@ func (w *work) uploadBlobs(ctx context.Context) error {
 // pushManifests pushes the manifests and the signature. If the registry lacks a
 // blob that it has reported, pushManifests uploads all blobs and tries again.
 func (w *work) pushManifests(ctx context.Context) error {
-	if w.dry {
+	if w.DryRun {
 		return w.sign(ctx)
 	}
 	err := w.tag(ctx)
@@ -187,10 +178,10 @@ func (w *work) resolveTags(ctx context.Context) (bool, error) {
 	return slices.Contains(w.moved, true), nil
 }
 
-// sendBlobs uploads or mounts the blobs that find does not find, up to w.jobs at a time.
+// sendBlobs uploads or mounts the blobs that find does not find, up to w.Jobs at a time.
 func (w *work) sendBlobs(ctx context.Context, find func(context.Context, v1.Descriptor) (remote.Found, error)) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(w.jobs)
+	g.SetLimit(w.Jobs)
 	for _, b := range w.blobs {
 		g.Go(func() error {
 			if err := ctx.Err(); err != nil {
@@ -209,7 +200,7 @@ func (w *work) sendBlobs(ctx context.Context, find func(context.Context, v1.Desc
 func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) (err error) {
 	up := remote.Upload{Mounted: found.At != name.Repository{}}
 	b.Progress = w.advance
-	if !w.dry && !found.Exists {
+	if !w.DryRun && !found.Exists {
 		err = oci.RetryMismatch(func() error {
 			up, err = w.to.Upload(ctx, b, found)
 			return err
@@ -218,7 +209,7 @@ func (w *work) sendBlob(ctx context.Context, b remote.Blob, found remote.Found) 
 			return err
 		}
 	}
-	if found.Exists || up.Mounted || w.dry {
+	if found.Exists || up.Mounted || w.DryRun {
 		w.advance(b.Size)
 	}
 	w.mu.Lock()
@@ -252,7 +243,13 @@ func (w *work) end(err error) {
 	if err == nil {
 		w.report(w.size)
 	}
-	w.report = func(int64) {}
+	w.Progress = nil
+}
+
+func (w *work) report(done int64) {
+	if w.Progress != nil {
+		w.Progress(w.text, done, w.size)
+	}
 }
 
 // tag pushes the manifests by their digests, then the signature, and then writes the tags.

@@ -26,15 +26,15 @@ func Sign(ctx context.Context, ref name.Reference, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("signing %q: %w", ref.Name(), err)
 	}
-	w := &work{plan: &plan{}, refs: []name.Reference{ref}, jobs: o.Jobs, dry: o.DryRun, signer: o.signer, remote: o.client}
-	if err := w.signExisting(ctx, o.Attestations); err != nil {
+	w := &work{plan: &plan{}, Options: o, refs: []name.Reference{ref}}
+	if err := w.signExisting(ctx); err != nil {
 		return Result{}, fmt.Errorf("signing %q: %w", ref.Name(), o.client.Explain(ref, err))
 	}
 	return w.finished(), nil
 }
 
-func (w *work) signExisting(ctx context.Context, attestations []Attestation) error {
-	from, err := w.remote.Repository(ctx, w.refs[0].Context())
+func (w *work) signExisting(ctx context.Context) error {
+	from, err := w.client.Repository(ctx, w.refs[0].Context())
 	if err != nil {
 		return err
 	}
@@ -43,10 +43,10 @@ func (w *work) signExisting(ctx context.Context, attestations []Attestation) err
 		return err
 	}
 	w.result.Digest, w.result.MediaType = top.Digest, top.MediaType
-	if err := w.setStatements(attestations); err != nil {
+	if err := w.setStatements(); err != nil {
 		return err
 	}
-	if err := w.connect(ctx, nil); err != nil {
+	if err := w.connect(ctx); err != nil {
 		return err
 	}
 	return w.sign(ctx)
@@ -72,7 +72,7 @@ func (w *work) sign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.result.Signed, w.signed = added > 0, added == 0 || !w.dry
+	w.result.Signed, w.signed = added > 0, added == 0 || !w.DryRun
 	var attestations []claim
 	for _, s := range w.statements {
 		attestations = append(attestations, attestationOf(digest, s))
@@ -92,13 +92,13 @@ func (w *work) addClaims(ctx context.Context, tag name.Tag, read readAttachment,
 	var img v1.Image
 	var all []signature.Signature
 	exists := true
-	if w.dry {
+	if w.DryRun {
 		var at v1.Hash
 		at, err = w.to.ManifestAt(ctx, tag.TagStr())
 		exists = at != v1.Hash{}
 	}
 	if err == nil && exists {
-		img, all, err = read(ctx, tag.Context(), w.result.Digest, w.remote)
+		img, all, err = read(ctx, tag.Context(), w.result.Digest, w.client)
 	}
 	if err != nil {
 		return 0, err
@@ -111,7 +111,7 @@ func (w *work) addClaims(ctx context.Context, tag name.Tag, read readAttachment,
 		if done {
 			continue
 		}
-		if added++; w.dry {
+		if added++; w.DryRun {
 			continue
 		}
 		signed, err := w.signer.sign(ctx, c)
@@ -122,7 +122,7 @@ func (w *work) addClaims(ctx context.Context, tag name.Tag, read readAttachment,
 			return added, err
 		}
 	}
-	if added == 0 || w.dry {
+	if added == 0 || w.DryRun {
 		return added, nil
 	}
 	return added, w.putAttachment(ctx, img, tag)
@@ -133,6 +133,6 @@ func (w *work) putAttachment(ctx context.Context, img v1.Image, tag name.Tag) er
 	if err != nil {
 		return err
 	}
-	put := &work{plan: p, refs: []name.Reference{tag}, jobs: w.jobs, to: w.to, report: func(int64) {}}
+	put := &work{plan: p, Options: Options{Jobs: w.Jobs}, refs: []name.Reference{tag}, to: w.to}
 	return put.do(ctx)
 }
