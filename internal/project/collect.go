@@ -202,11 +202,7 @@ func (c *collector) file(dir, path string, e fs.DirEntry, kinds []string) {
 	if invalid == nil && !c.takes(path, docs, kinds) {
 		return
 	}
-	name, err := filepath.Rel(dir, path)
-	if err != nil {
-		c.refuse(ruleFile, path, err.Error(), "")
-		return
-	}
+	name, _ := filepath.Rel(dir, path) // path is below dir.
 	c.files = append(c.files, collected{filepath.ToSlash(name), xpkg.Source{Path: path, Data: data}, docs, invalid})
 }
 

@@ -25,11 +25,7 @@ func (p *Project) FunctionDocuments(arch string) ([]manifest.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	dependencies, err := p.DependencyDocument(false)
-	if err != nil {
-		return nil, err
-	}
-	all := []manifest.Document{dependencies}
+	all := []manifest.Document{p.DependencyDocument(false)}
 	for _, f := range functions {
 		path := "./" + p.Paths.Functions + "/" + f.Name
 		if f.Tarball != "" {
@@ -58,7 +54,7 @@ func (p *Project) FunctionDocuments(arch string) ([]manifest.Document, error) {
 // DependencyDocument returns package metadata with the dependencies, with or without
 // dependencies that are needed for their schemas only. They have their lines in the project
 // file, for messages about them.
-func (p *Project) DependencyDocument(apiOnly bool) (manifest.Document, error) {
+func (p *Project) DependencyDocument(apiOnly bool) manifest.Document {
 	var text strings.Builder
 	fmt.Fprintf(&text, `{"apiVersion": %q, "kind": "Configuration", "metadata": {"name": %q}, "spec": {"dependsOn": [`, metaVersion, p.Name)
 	lines, line := sync.OnceValue(p.doc.Lines), 1
@@ -67,10 +63,7 @@ func (p *Project) DependencyDocument(apiOnly bool) (manifest.Document, error) {
 		if d.XPkg == nil || d.XPkg.APIOnly && !apiOnly {
 			continue
 		}
-		entry, err := json.Marshal(map[string]string{"apiVersion": d.XPkg.APIVersion, "kind": d.XPkg.Kind, "package": d.XPkg.Package, "version": d.XPkg.Version})
-		if err != nil {
-			return manifest.Document{}, fmt.Errorf("describing %s: %w", d.Field, err)
-		}
+		entry, _ := json.Marshal(map[string]string{"apiVersion": d.XPkg.APIVersion, "kind": d.XPkg.Kind, "package": d.XPkg.Package, "version": d.XPkg.Version})
 		if !first {
 			text.WriteString(",")
 		}
@@ -80,7 +73,7 @@ func (p *Project) DependencyDocument(apiOnly bool) (manifest.Document, error) {
 		text.Write(entry)
 	}
 	text.WriteString("]}}\n")
-	return manifest.Document{Path: p.Path, Line: 1, Text: []byte(text.String())}, nil
+	return manifest.Document{Path: p.Path, Line: 1, Text: []byte(text.String())}
 }
 
 // APIFolders returns the folder of the APIs and all folders below it. It does not follow links.

@@ -3,7 +3,6 @@ package project
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -99,8 +98,7 @@ func functionPackage(repository string, images []v1.Image) (FunctionPackage, err
 // sorted by digest, and an index even for one image. dependsOn of the Configuration has its
 // digest.
 func indexOf(images []v1.Image) (v1.ImageIndex, error) {
-	m := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
-	children := make([]oci.Artifact, len(images))
+	manifests, children := make([]v1.Descriptor, len(images)), make([]oci.Artifact, len(images))
 	for i, img := range images {
 		desc, err := oci.Describe(img)
 		if err != nil {
@@ -112,14 +110,10 @@ func indexOf(images []v1.Image) (v1.ImageIndex, error) {
 		}
 		desc.Platform = &v1.Platform{Architecture: c.Architecture, OS: c.OS, OSVersion: c.OSVersion}
 		desc.ArtifactType = string(types.DockerConfigJSON)
-		m.Manifests, children[i] = append(m.Manifests, desc), img
+		manifests[i], children[i] = desc, img
 	}
-	slices.SortFunc(m.Manifests, func(a, b v1.Descriptor) int { return cmp.Compare(a.Digest.String(), b.Digest.String()) })
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return nil, fmt.Errorf("encoding an index: %w", err)
-	}
-	return oci.Index(raw, children...)
+	slices.SortFunc(manifests, func(a, b v1.Descriptor) int { return cmp.Compare(a.Digest.String(), b.Digest.String()) })
+	return oci.Index(oci.EncodeIndex(nil, manifests...), children...)
 }
 
 // Open opens the file of a built project, which Set.WriteFile or the crossplane CLI wrote.

@@ -132,11 +132,7 @@ func (f Runtimes) UseFunctions(ctx context.Context, term *terminal.Terminal, pro
 // project file: package metadata and, unless images are offline, the CRDs in git repositories
 // and at URLs. If locked is not nil, the content of the CRDs must match the digests in locked.
 func (g Git) UseDependencies(ctx context.Context, p *project.Project, r *manifest.Reader, images image.Options, locked *lock.Lock) error {
-	doc, err := p.DependencyDocument(true)
-	if err != nil {
-		return err
-	}
-	docs := []manifest.Document{doc}
+	docs := []manifest.Document{p.DependencyDocument(true)}
 	for _, d := range p.Dependencies {
 		if images.Offline {
 			break

@@ -64,11 +64,7 @@ func inputs(ctx context.Context, p *project.Project, cache flags.Cache) (composi
 	if err != nil {
 		return nil, err
 	}
-	doc, err := p.DependencyDocument(true)
-	if err != nil {
-		return nil, err
-	}
-	flags.Inline(&o.Files, p.Path, doc)
+	flags.Inline(&o.Files, p.Path, p.DependencyDocument(true))
 	return cache.Inputs(ctx, o, append(folders, p.Path)...)
 }
 

@@ -345,10 +345,7 @@ func importsSchemas(p *project.Project) (bool, error) {
 	}
 	for _, f := range functions {
 		dir := p.FunctionDir(f)
-		schemas, err := filepath.Rel(dir, target.Dir)
-		if err != nil {
-			return false, err
-		}
+		schemas, _ := filepath.Rel(dir, target.Dir) // Both are below the root of the project.
 		for _, name := range []string{"go.mod", "kcl.mod", "pyproject.toml", "model"} {
 			path := filepath.Join(dir, name)
 			link, _ := os.Readlink(path)

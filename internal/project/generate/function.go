@@ -139,10 +139,7 @@ type writer struct {
 }
 
 func (w writer) models(language string) string {
-	path, err := filepath.Rel(w.dir, w.target.Folder(language))
-	if err != nil {
-		path = w.target.Folder(language)
-	}
+	path, _ := filepath.Rel(w.dir, w.target.Folder(language)) // Both are below the root of the project.
 	return filepath.ToSlash(path)
 }
 

@@ -99,9 +99,6 @@ func scalar(v any) string {
 
 // quote returns a string literal. JSON's string literals are literals of KCL and Python, too.
 func quote(s string) string {
-	quoted, err := json.Marshal(s)
-	if err != nil {
-		return `""`
-	}
+	quoted, _ := json.Marshal(s) // A string has no errors.
 	return string(quoted)
 }

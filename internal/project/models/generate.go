@@ -189,7 +189,7 @@ func (t Target) write(ctx context.Context, language string, d Definitions) error
 func (t Target) files(language string, d Definitions) (map[string][]byte, error) {
 	switch language {
 	case JSON:
-		return jsonFiles(d)
+		return jsonFiles(d), nil
 	case Go:
 		return t.goFiles(d)
 	case KCL:
@@ -213,10 +213,7 @@ func writeIndex(dir string) error {
 			index.AnyOf = append(index.AnyOf, &Schema{Ref: e.Name()})
 		}
 	}
-	data, err := json.Marshal(index)
-	if err != nil {
-		return err
-	}
+	data, _ := json.Marshal(index) // Its types have no errors.
 	return update(filepath.Join(dir, IndexFile), data)
 }
 

@@ -179,10 +179,7 @@ func KCLImports(t Target) ([]string, error) {
 			return err
 		}
 		last = dir
-		rel, err := filepath.Rel(root, dir)
-		if err != nil {
-			return err
-		}
+		rel, _ := filepath.Rel(root, dir) // dir is below root.
 		parts := strings.Split(filepath.ToSlash(rel), "/")
 		alias := parts[len(parts)-1]
 		for i := len(parts) - 2; i >= 0; i-- {
