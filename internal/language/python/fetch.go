@@ -116,10 +116,7 @@ func cached[T any](file string, valid func(T) bool, find func() (T, error)) (v T
 	if v, err = find(); err != nil {
 		return v, err
 	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		return v, err
-	}
+	data, _ := json.Marshal(v) // It can be read from JSON.
 	return v, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), fsx.WriteFile(file, 0o600, data))
 }
 

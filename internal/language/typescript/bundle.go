@@ -92,7 +92,7 @@ func (v *view) options(entry string) api.BuildOptions {
 
 // relative returns the path in the view of a path that is relative to the function.
 func (v *view) relative(name string) string {
-	rel, _ := filepath.Rel(v.root, v.dir) // newView returned its error
+	rel, _ := filepath.Rel(v.root, v.dir) // Both are absolute.
 	return path.Join(filepath.ToSlash(rel), name)
 }
 

@@ -51,10 +51,7 @@ func (p *packages) find(path string) *root {
 
 // keptPackages returns the bundle of roots that the folder cache has, or creates it there.
 func (v *view) keptPackages(ctx context.Context, roots []root, cache string) (*packages, error) {
-	key, err := json.Marshal([]any{1, esbuild(), oldestNode, v.relative("."), v.key, v.external, roots})
-	if err != nil {
-		return nil, err
-	}
+	key, _ := json.Marshal([]any{1, esbuild(), oldestNode, v.relative("."), v.key, v.external, roots}) // Strings have no errors.
 	file := filepath.Join(cache, fmt.Sprintf("%x", sha256.Sum256(key)))
 	if data, err := os.ReadFile(file); err == nil {
 		kept := &packages{}
@@ -71,7 +68,7 @@ func (v *view) keptPackages(ctx context.Context, roots []root, cache string) (*p
 	if err := v.bundlePackages(ctx, p); err != nil {
 		return nil, err
 	}
-	if header, err := json.Marshal(p); err == nil && os.MkdirAll(cache, 0o700) == nil {
+	if header, _ := json.Marshal(p); os.MkdirAll(cache, 0o700) == nil {
 		_ = fsx.WriteCached(file, 0o600, slices.Concat(header, []byte("\n"), p.Text)) // or else the next build makes it again
 	}
 	return p, nil
@@ -207,8 +204,8 @@ func (p *packages) join(source *built) (*bundle, error) {
 		first[3] = p.Last[3]
 	}
 	all.WriteString(p.Last.mapping(first) + ";A;" + mappings)
-	b.sourceMap, err = sourceMap{slices.Concat(p.Map.Sources, m.Sources), slices.Concat(p.Map.Names, m.Names)}.encode(all.Bytes())
-	return b, err
+	b.sourceMap = sourceMap{slices.Concat(p.Map.Sources, m.Sources), slices.Concat(p.Map.Names, m.Names)}.encode(all.Bytes())
+	return b, nil
 }
 
 // exportStatement matches the last statement that esbuild prints for a module with exports.

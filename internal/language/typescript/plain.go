@@ -117,10 +117,7 @@ func javaScriptOf(name string) string {
 // folder that corresponds to the folder of compiled files. Source files without a compiled
 // file may be tests.
 func (b *builder) checkAge(file, from string) error {
-	rel, err := filepath.Rel(filepath.Join(b.dir, filepath.FromSlash(from)), file)
-	if err != nil {
-		return err
-	}
+	rel, _ := filepath.Rel(filepath.Join(b.dir, filepath.FromSlash(from)), file) // file is below it.
 	source, err := os.Stat(file)
 	if err != nil {
 		return fsx.Cause(err)

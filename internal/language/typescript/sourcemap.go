@@ -27,15 +27,13 @@ func decodeMap(data []byte) (sourceMap, string, error) {
 }
 
 // encode returns the JSON of a source map with mappings, which are Base64 VLQ and need no escapes.
-func (m sourceMap) encode(mappings []byte) ([]byte, error) {
-	head, err := json.Marshal(struct {
+func (m sourceMap) encode(mappings []byte) []byte {
+	head, _ := json.Marshal(struct {
 		Version int `json:"version"`
 		sourceMap
 	}{3, m})
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(bytes.TrimSuffix(head, []byte("}")), []byte(`,"mappings":"`), mappings, []byte("\"}\n")), nil
+	// Strings have no errors.
+	return slices.Concat(bytes.TrimSuffix(head, []byte("}")), []byte(`,"mappings":"`), mappings, []byte("\"}\n"))
 }
 
 // A position is the state of a reader of mappings: the indexes of the source, its line and column, and

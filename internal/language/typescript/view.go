@@ -36,11 +36,7 @@ type view struct {
 // newView fills the empty folder at.
 func newView(ctx context.Context, p *project, t *tree, at string) (*view, error) {
 	v := &view{project: p, tree: t, at: at, folders: map[string]bool{".": true}, children: map[string][]string{}, packages: map[string]*npm.Package{}, external: t.externals()}
-	project, err := filepath.Rel(p.root, p.dir)
-	if err != nil {
-		return nil, err
-	}
-	v.keep(filepath.ToSlash(project))
+	v.keep(v.relative("."))
 	for _, pkg := range t.packages {
 		if pkg.Bundled {
 			continue
@@ -81,10 +77,7 @@ func newView(ctx context.Context, p *project, t *tree, at string) (*view, error)
 }
 
 func (v *view) path(location string) (string, error) {
-	up, err := filepath.Rel(v.root, v.lockDir)
-	if err != nil {
-		return "", err
-	}
+	up, _ := filepath.Rel(v.root, v.lockDir) // Both are absolute.
 	at := path.Join(filepath.ToSlash(up), location)
 	if at == ".." || strings.HasPrefix(at, "../") {
 		return "", fmt.Errorf("%s has the package %q, which is outside of the project %q", npm.LockFile, location, v.root)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -121,7 +122,7 @@ func (l *Lock) versionOf(from, name, now, then string) string {
 // Node.js documentation).
 func (l *Lock) resolve(from, name string) (string, bool) {
 	for dir := from; ; dir = parent(dir) {
-		at := join(dir, modules+"/"+name)
+		at := path.Join(dir, modules, name)
 		if l.entries[at] != nil {
 			return at, true
 		}
@@ -135,11 +136,4 @@ func (l *Lock) resolve(from, name string) (string, bool) {
 func parent(at string) string {
 	i := strings.LastIndex(at, "/")
 	return at[:max(i, 0)]
-}
-
-func join(dir, name string) string {
-	if dir == "" {
-		return name
-	}
-	return dir + "/" + name
 }

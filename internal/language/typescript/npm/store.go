@@ -245,10 +245,7 @@ func (t *stage) add(ctx context.Context, tarball *os.File, d v1.Hash) (Unpacked,
 	if err := errors.Join(err, root.Close()); err != nil {
 		return Unpacked{}, fmt.Errorf("unpacking the tarball: %w", err)
 	}
-	data, err := json.Marshal(facts)
-	if err != nil {
-		return Unpacked{}, err
-	}
+	data, _ := json.Marshal(facts) // Its types have no errors.
 	if err := os.WriteFile(filepath.Join(dir, factsFile), data, 0o400); err != nil {
 		return Unpacked{}, fsx.Cause(err)
 	}
