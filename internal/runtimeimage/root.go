@@ -239,8 +239,5 @@ func (r *rootWriter) detect(open func() (io.ReadCloser, error), size int64) (io.
 	if arch := processor(bytes.NewReader(head.Bytes())); arch != "" {
 		r.programs[arch]++
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.LimitReader(io.MultiReader(&head, in), size), in}, nil
+	return oci.ReadCloser{Reader: io.LimitReader(io.MultiReader(&head, in), size), Closer: in}, nil
 }
