@@ -69,10 +69,7 @@ func (f *fetcher) open(d v1.Descriptor) io.ReadCloser {
 		local = io.NewSectionReader(nil, 0, 0)
 	}
 	rest := &fetched{f.blobs.Stream(f.ctx, d, local.Size()), &f.failed}
-	return struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(io.NewSectionReader(local, 0, local.Size()), rest), rest}
+	return oci.ReadCloser{Reader: io.MultiReader(io.NewSectionReader(local, 0, local.Size()), rest), Closer: rest}
 }
 
 // A fetched reads the registry's response for a blob. It sets failed if a read fails.

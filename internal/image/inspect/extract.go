@@ -61,10 +61,7 @@ func find(img v1.Image, name string) (v1.Layer, error) {
 	if len(fit) > 1 {
 		return nil, fmt.Errorf("%q matches several layers: %s", name, strings.Join(fit, ", "))
 	}
-	h, err := v1.NewHash(fit[0])
-	if err != nil {
-		return nil, fmt.Errorf("reading a layer's digest: %w", err)
-	}
+	h, _ := v1.NewHash(fit[0]) // It is the text of a digest.
 	l, err := img.LayerByDigest(h)
 	if err != nil {
 		return nil, fmt.Errorf("finding layer %s: %w", h, err)
