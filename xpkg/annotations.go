@@ -167,15 +167,10 @@ func annotateIndex(idx v1.ImageIndex, annotations map[string]string, depth int) 
 		descs[i]["digest"] = json.RawMessage(strconv.Quote(desc.Digest.String()))
 		descs[i]["size"] = json.RawMessage(strconv.FormatInt(desc.Size, 10))
 	}
-	if fields["manifests"], err = json.Marshal(descs); err == nil {
-		fields["annotations"], err = json.Marshal(merge(m.Annotations, annotations))
-	}
-	if err == nil {
-		raw, err = json.Marshal(fields)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encoding an index: %w", err)
-	}
+	// JSON and strings have no errors.
+	fields["manifests"], _ = json.Marshal(descs)
+	fields["annotations"], _ = json.Marshal(merge(m.Annotations, annotations))
+	raw, _ = json.Marshal(fields)
 	annotated, err := oci.Index(raw, children...)
 	if err != nil {
 		return nil, err

@@ -2,13 +2,11 @@ package xpkg
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/oci"
@@ -105,7 +103,7 @@ func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex, Annotations: shared}
+	var manifests []v1.Descriptor
 	var children []oci.Artifact
 	for _, i := range images {
 		desc, err := oci.Describe(i.Image)
@@ -113,14 +111,9 @@ func indexOf(images []PlatformImage) (v1.ImageIndex, error) {
 			return nil, err
 		}
 		desc.Platform = i.Platform
-		m.Manifests = append(m.Manifests, desc)
-		children = append(children, i.Image)
+		manifests, children = append(manifests, desc), append(children, i.Image)
 	}
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return nil, fmt.Errorf("encoding an index: %w", err)
-	}
-	idx, err := oci.Index(raw, children...)
+	idx, err := oci.Index(oci.EncodeIndex(shared, manifests...), children...)
 	if err != nil {
 		return nil, err
 	}
