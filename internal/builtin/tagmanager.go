@@ -23,7 +23,7 @@ func tagManager() Builtin {
 	return Builtin{
 		Name: "function-tag-manager", Measured: tagManagerMeasured, From: "v0.3.0", Below: "v0.10.0",
 		Input:   inputOf[ManagedTags]("tag-manager.fn.crossplane.io/v1beta1 ManagedTags", composition.Input{Values: tagManagerValues, Reads: []string{"addTags[].fromFieldPath", "ignoreTags[].fromFieldPath", "removeTags[].fromFieldPath"}}),
-		Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0.",
+		Covered: "`addTags`, `ignoreTags` and `removeTags` with every `type` and `policy`, for 1,666 kinds of AWS and Azure. `FromEnvironmentFieldPath` is an unknown type before v0.8.0. Up to v0.7.0, only the label `tag-manager.fn.crossplane.io/ignore-resource` is read, and not the annotation.",
 		Differs: "An entry without `fromFieldPath`, which crashes the real function, is a fatal result. Every version has the kinds of v0.9.0.",
 		New: func(o Options) function.Runner {
 			return function.RunnerFunc(func(ctx context.Context, _ string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
@@ -61,11 +61,12 @@ func manageTags(ctx context.Context, version string, req *fnv1.RunFunctionReques
 		return sdk.Fatal(rsp, err), nil
 	}
 	desired := sdk.Desired(req)
+	annotated := sdk.Since(version, tagManagerMeasured, "v0.7.1-0")
 	for name, d := range desired {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("managing tags: %w", context.Cause(ctx))
 		}
-		if ignoresTags(d.GetResource()) || !hasTags(kindOf(d.GetResource()).GroupKind()) {
+		if ignoresTags(d.GetResource(), annotated) || !hasTags(kindOf(d.GetResource()).GroupKind()) {
 			continue
 		}
 		t, err := c.tags(d.GetResource(), req.GetObserved().GetResources()[name].GetResource())
@@ -86,10 +87,11 @@ var unknownMember = strings.NewReplacer("cannot unmarshal Go value of type", "ca
 // ignoreAnnotation is the annotation, or else the label, of resources that are not changed.
 const ignoreAnnotation = "tag-manager.fn.crossplane.io/ignore-resource"
 
-// ignoresTags reports whether a resource is marked to stay unchanged.
-func ignoresTags(object *structpb.Struct) bool {
+// ignoresTags reports whether a resource is marked to stay unchanged. Only its label counts unless
+// annotated is true.
+func ignoresTags(object *structpb.Struct, annotated bool) bool {
 	text, ok := sdk.Annotations(object)[ignoreAnnotation]
-	if !ok {
+	if !ok || !annotated {
 		text = sdk.At(object, "metadata", "labels", ignoreAnnotation).GetStringValue()
 	}
 	return strings.EqualFold(text, "true")

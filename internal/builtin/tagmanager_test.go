@@ -7,6 +7,7 @@ import (
 
 	fnv1 "github.com/crossplane/function-sdk-go/proto/v1"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xfn-dev/xfn/internal/builtin"
 	"github.com/xfn-dev/xfn/internal/builtin/sdk"
@@ -82,6 +83,29 @@ func TestTagManagerVersions(t *testing.T) {
 			tags := e2e.Must(rsp.GetDesired().GetResources()["b"].GetResource().MarshalJSON())(t)
 			got := strings.ReplaceAll(string(tags), " ", "") + results(rsp)
 			e2e.Has(t, tc.reason, got, tc.want)
+		})
+	}
+}
+
+// TestTagManagerIgnoresResource checks which marks of a resource a version reads.
+func TestTagManagerIgnoresResource(t *testing.T) {
+	const mark = "{tag-manager.fn.crossplane.io/ignore-resource: 'True'}"
+	cases := map[string]struct{ reason, version, marks, want string }{
+		"OldLabel":      {"v0.7.0 reads the label", "v0.7.0", "{labels: " + mark + "}", "{}"},
+		"OldAnnotation": {"v0.7.0 does not read the annotation", "v0.7.0", "{annotations: " + mark + "}", "{a: b}"},
+		"OldBoth":       {"in v0.7.0, an annotation does not hide the label", "v0.7.0", "{labels: " + mark + ", annotations: {tag-manager.fn.crossplane.io/ignore-resource: 'no'}}", "{}"},
+		"Annotation":    {"v0.8.0 reads the annotation", "v0.8.0", "{annotations: " + mark + "}", "{}"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			req := tagManagerRequest(t, "{addTags: [{tags: {a: b}}]}", "{}", "desired: {resources: {b: {resource: {metadata: "+tc.marks+"}}}}")
+			bucket := req.GetDesired().GetResources()["b"].GetResource()
+			bucket.Fields["apiVersion"], bucket.Fields["kind"] = structpb.NewStringValue("s3.aws.upbound.io/v1"), structpb.NewStringValue("Bucket")
+			bucket.Fields["spec"] = object(t, "{spec: {forProvider: {tags: {}}}}").Fields["spec"]
+			got := sdk.At(respond(t, named(t, "tag-manager", tc.version), req).GetDesired().GetResources()["b"].GetResource(), "spec", "forProvider", "tags")
+			if want := object(t, "{tags: "+tc.want+"}").GetFields()["tags"]; !proto.Equal(want, got) {
+				t.Errorf("%s: got %v, want %v", tc.reason, got, want)
+			}
 		})
 	}
 }
