@@ -22,21 +22,25 @@ func environmentConfigs() Builtin {
 	return Builtin{
 		Name: "function-environment-configs", Measured: measured, From: "v0.1.0", Below: "v0.8.0", LastExtra: "v0.6.0",
 		Input:   inputOf[EnvironmentConfigsInput]("environmentconfigs.fn.crossplane.io/v1beta1 Input", composition.Input{Values: sdk.SourceValues("spec.environmentConfigs"), Reads: sdk.SourceReads("spec.environmentConfigs")}),
-		Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol.",
+		Covered: "`defaultData`; `environmentConfigs` of both types with `selector` and `toFieldPath`; `policy`. Up to v0.6.0, `toFieldPath` is an unknown field, and resources are required in the field `extraResources` of the protocol. Before v0.5.0, a selector without labels is an error if other resources are found. Before v0.3.0, EnvironmentConfigs are required with the apiVersion `apiextensions.crossplane.io/v1alpha1`.",
 		Differs: "Four inputs that crash the real function are fatal results. Data with different `toFieldPath` is merged in the order of the list, and not in random order. The nulls with which `toFieldPath` extends lists up to an index are limited (1,048,576).",
 		New: func(o Options) function.Runner {
-			noun := "required"
+			noun, apiVersion := "required", "apiextensions.crossplane.io/v1beta1"
 			f := &requirer[EnvironmentConfigsInput]{
-				fault:   "cannot build requirements",
-				sources: (*EnvironmentConfigsInput).sources,
-				idle:    func(in *EnvironmentConfigsInput) bool { return in.Spec.EnvironmentConfigs == nil },
+				fault: "cannot build requirements",
+				idle:  func(in *EnvironmentConfigsInput) bool { return in.Spec.EnvironmentConfigs == nil },
 			}
 			if !o.since(measured, "v0.7.0-0") {
 				f.protocol, noun = sdk.Extra, "extra"
 				f.inputs.Lacks = []string{"spec.environmentConfigs[].toFieldPath"}
 			}
+			if !o.since(measured, "v0.3.0-0") {
+				apiVersion = "apiextensions.crossplane.io/v1alpha1"
+			}
+			f.sources = func(in *EnvironmentConfigsInput) (string, []source) { return in.sources(apiVersion) }
+			skips := o.since(measured, "v0.5.0-0")
 			f.write = func(req *fnv1.RunFunctionRequest, in *EnvironmentConfigsInput, found map[string]*fnv1.Resources) (string, *structpb.Struct, error) {
-				environment, err := in.environment(req, found, noun)
+				environment, err := in.environment(req, found, noun, skips)
 				return sdk.EnvironmentKey, environment, err
 			}
 			return function.RunnerFunc(f.run)
@@ -91,9 +95,10 @@ func locateEnvironmentSource(fatal string, input []byte) string {
 	return sdk.FieldOf(fatal, "environmentConfigs", input)
 }
 
-func (in *EnvironmentConfigsInput) sources() (list string, all []source) {
+// sources returns the sources of EnvironmentConfigs with an apiVersion.
+func (in *EnvironmentConfigsInput) sources(apiVersion string) (list string, all []source) {
 	for i, src := range in.Spec.EnvironmentConfigs {
-		s := source{src.Source, nil, requirementKey(i), &fnv1.ResourceSelector{ApiVersion: "apiextensions.crossplane.io/v1beta1", Kind: "EnvironmentConfig"}}
+		s := source{src.Source, nil, requirementKey(i), &fnv1.ResourceSelector{ApiVersion: apiVersion, Kind: "EnvironmentConfig"}}
 		if src.Selector != nil {
 			s.selector = &src.Selector.Selector
 		}
@@ -104,15 +109,21 @@ func (in *EnvironmentConfigsInput) sources() (list string, all []source) {
 
 // environment returns the environment with the data of the EnvironmentConfigs of all sources, in
 // their order. Later ones override earlier ones. The real function merges data with different
-// paths in random order. noun is what messages call the resources.
-func (in *EnvironmentConfigsInput) environment(req *fnv1.RunFunctionRequest, required map[string]*fnv1.Resources, noun string) (*structpb.Struct, error) {
+// paths in random order. noun is what messages call the resources. A source that required nothing is an
+// error unless skips is true.
+func (in *EnvironmentConfigsInput) environment(req *fnv1.RunFunctionRequest, required map[string]*fnv1.Resources, noun string, skips bool) (*structpb.Struct, error) {
 	picked := make([][]*fnv1.Resource, len(in.Spec.EnvironmentConfigs))
 	for i, src := range in.Spec.EnvironmentConfigs {
 		var err error
-		if found, ok := required[requirementKey(i)]; ok {
-			if picked[i], err = src.pick(requirementKey(i), found.GetItems(), in.Spec.Policy, noun); err != nil {
-				return nil, fmt.Errorf("cannot get selected environment configs: cannot process environment config %w", err)
-			}
+		found, ok := required[requirementKey(i)]
+		switch {
+		case !ok && skips:
+			continue
+		case !ok:
+			return nil, fmt.Errorf("cannot get selected environment configs: cannot find expected extra resource %q", requirementKey(i))
+		}
+		if picked[i], err = src.pick(requirementKey(i), found.GetItems(), in.Spec.Policy, noun); err != nil {
+			return nil, fmt.Errorf("cannot get selected environment configs: cannot process environment config %w", err)
 		}
 	}
 	merged, nulls := map[string]any{}, 0

@@ -61,15 +61,16 @@ func inContext(function string, rsp *fnv1.RunFunctionResponse) any {
 // are the fields of the requirements, or "" if they do not matter.
 func TestRequired(t *testing.T) {
 	const (
-		one      = "{environmentConfigs: [{ref: {name: a}}]}"
-		selects  = "matchLabels: [{type: Value, key: k, value: v}]"
-		verify   = "verifying and sorting extra resources: "
-		bad      = "cannot get Function input from *v1.RunFunctionRequest: cannot get function input *v1beta1.Input from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.Input: json: cannot unmarshal Go value of type v1beta1."
-		twice    = "{extraResources: [{type: Selector, into: b, selector: {sortByFieldPath: w, " + selects + "}}, {type: Selector, into: b, selector: {maxMatch: 1, sortByFieldPath: absent, " + selects + "}}]}"
-		unsorted = required + "{b: {items: [{resource: {w: 2}}, {resource: {w: 1}}]}}"
-		none     = "{extraResources: [{type: Selector, into: b, selector: {" + selects + "}}]}"
-		lists    = "{extraResources: [{type: Selector, into: b, selector: {sortByFieldPath: w, " + selects + "}}]}"
-		old      = "{extraResources: [{into: b, namespace: bay, ref: {name: a}}]}"
+		one       = "{environmentConfigs: [{ref: {name: a}}]}"
+		unlabeled = "{environmentConfigs: [{ref: {name: a}}, {type: Selector, selector: {matchLabels: [{key: k, valueFromFieldPath: spec.absent, fromFieldPathPolicy: Optional}]}}]}"
+		selects   = "matchLabels: [{type: Value, key: k, value: v}]"
+		verify    = "verifying and sorting extra resources: "
+		bad       = "cannot get Function input from *v1.RunFunctionRequest: cannot get function input *v1beta1.Input from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.Input: json: cannot unmarshal Go value of type v1beta1."
+		twice     = "{extraResources: [{type: Selector, into: b, selector: {sortByFieldPath: w, " + selects + "}}, {type: Selector, into: b, selector: {maxMatch: 1, sortByFieldPath: absent, " + selects + "}}]}"
+		unsorted  = required + "{b: {items: [{resource: {w: 2}}, {resource: {w: 1}}]}}"
+		none      = "{extraResources: [{type: Selector, into: b, selector: {" + selects + "}}]}"
+		lists     = "{extraResources: [{type: Selector, into: b, selector: {sortByFieldPath: w, " + selects + "}}]}"
+		old       = "{extraResources: [{into: b, namespace: bay, ref: {name: a}}]}"
 	)
 	for name, tc := range map[string]struct{ reason, function, version, spec, found, asks, want string }{
 		"EnvironmentTypeEmpty":        {"an empty type is Reference", environment, "", "{environmentConfigs: [{type: '', ref: {name: a}}]}", required + items("{data: {x: 1}}"), "", "{x: 1}"},
@@ -94,6 +95,8 @@ func TestRequired(t *testing.T) {
 		"EnvironmentVersionOldText":   {"v0.6.0 says extra resource", environment, "v0.6.0", one, extra + items("{}", "{}"), "extraResources", `cannot get selected environment configs: cannot process environment config "a" by reference, "environment-config-0": expected exactly one extra resource "a", got 2`},
 		"EnvironmentVersionOldSingle": {"v0.6.0 says extra resource for a selector", environment, "v0.6.0", "{environmentConfigs: [{type: Selector, selector: {matchLabels: [{type: Value, key: k, value: v}]}}]}", extra + items(), "extraResources", `cannot get selected environment configs: cannot process environment config "environment-config-0" by selector: expected exactly one extra resource, got 0`},
 		"EnvironmentVersionOldPath":   {"v0.6.0 does not know toFieldPath, even if it is null", environment, "v0.6.0", "{environmentConfigs: [{ref: {name: a}}, {ref: {name: a}, toFieldPath: null}]}", extra + items("{metadata: {name: a}, data: {x: 1}}"), "", `cannot get Function input from *v1.RunFunctionRequest: cannot get function input *v1beta1.Input from *v1.RunFunctionRequest: cannot unmarshal JSON from *structpb.Struct into *v1beta1.Input: json: cannot unmarshal Go value of type v1beta1.EnvironmentSource: unknown name "toFieldPath"`},
+		"EnvironmentVersionNoLabels":  {"v0.4.0 does not skip a selector without labels", environment, "v0.4.0", unlabeled, extra + items("{metadata: {name: a}, data: {x: 1}}"), "extraResources", `cannot get selected environment configs: cannot find expected extra resource "environment-config-1"`},
+		"EnvironmentVersionSkips":     {"v0.5.0 skips a selector without labels", environment, "v0.5.0", unlabeled, extra + items("{metadata: {name: a}, data: {x: 1}}"), "extraResources", "{x: 1}"},
 		"EnvironmentVersionNew":       {"v0.7.0 uses the field resources", environment, "v0.7.0", one, required + items("{metadata: {name: a}, data: {x: 1}}"), "resources", "{x: 1}"},
 		"EnvironmentVersionBranch":    {"the branch is like the newest release", environment, "main", one, required + items("{metadata: {name: a}, data: {x: 1}}"), "resources", "{x: 1}"},
 		"ExtraSortedInPlace":          {"a source sees the order of an earlier source with the same key", extras, "", twice, unsorted, "", "{b: [{w: 1}, {w: 2}, {w: 1}]}"},
@@ -123,6 +126,16 @@ func TestRequired(t *testing.T) {
 				t.Errorf("%s: got the requirements %s, want the field %s: %v", tc.reason, asks, tc.asks, err)
 			}
 		})
+	}
+}
+
+// TestRequiredAlpha checks the apiVersion of required EnvironmentConfigs.
+func TestRequiredAlpha(t *testing.T) {
+	for version, want := range map[string]string{"v0.2.0": "v1alpha1", "v0.3.0": "v1beta1", "": "v1beta1"} {
+		asks := respond(t, named(t, environment, version), requirementsOf(t, "{environmentConfigs: [{ref: {name: a}}]}", "")).GetRequirements()
+		if got := asks.String(); !strings.Contains(got, `"apiextensions.crossplane.io/`+want+`"`) {
+			t.Errorf("%q: got %s, want %s", version, got, want)
+		}
 	}
 }
 
