@@ -26,8 +26,8 @@ func sequencer() Builtin {
 	return Builtin{
 		Name: "function-sequencer", Measured: sequencerMeasured, From: "v0.4.0", Below: "v0.7.0",
 		Input:   inputOf[SequencerInput]("sequencer.fn.crossplane.io/v1beta1 Input", composition.Input{Patterns: []string{"rules[].sequence[]"}}),
-		Covered: "`rules` with `sequence`, `condition` and `deleteOnly`; `enableDeletionSequencing`, `replayDeletion`, `usageVersion`, `resetCompositeReadiness`, `cacheTTL`. Fields that the version of the package does not have are unknown. With the tag `main` or from v0.7.0-0 also `createOnly`, which no release has.",
-		Differs: "Two requests that crash the real function have fatal results: one without a desired state, and one that resets the readiness of a composite resource that is not desired. The cost of CEL conditions, regular expressions (16 KiB, 10,000 instructions) and the number of Usages (10,000) are limited. If the names of two Usages are equal, the last one is desired. Versions before v0.6.0 may report an invalid regular expression in another way.",
+		Covered: "`rules` with `sequence`, `condition` and `deleteOnly`; `enableDeletionSequencing`, `replayDeletion`, `usageVersion`, `resetCompositeReadiness`, `cacheTTL`. Fields that the version of the package does not have are unknown. Before v0.6.0, an entry that is not the name of an observed resource uses each earlier entry, once that is ready. With the tag `main` or from v0.7.0-0 also `createOnly`, which no release has.",
+		Differs: "Requests that crash the real function have fatal results: one without a desired state, one that resets the readiness of a composite resource that is not desired, and, before v0.6.0, one with a Usage of a resource that does not exist. The cost of CEL conditions, regular expressions (16 KiB, 10,000 instructions) and the number of Usages (10,000) are limited. If the names of two Usages are equal, the last one is desired.",
 		New: func(o Options) function.Runner {
 			return o.withNames(newSequencer(version(o.Package)), true, "rules[].sequence[]")
 		},

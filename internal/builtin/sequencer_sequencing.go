@@ -33,6 +33,8 @@ type sequencing struct {
 	matching map[string][]string
 	// spent is the cost of conditions.
 	spent uint64
+	// early is true for versions before v0.6.0, which create other Usages.
+	early bool
 }
 
 func newSequencing(f *sequencerFunction, in *SequencerInput, req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse) *sequencing {
@@ -43,6 +45,7 @@ func newSequencing(f *sequencerFunction, in *SequencerInput, req *fnv1.RunFuncti
 		observed:  req.GetObserved().GetResources(),
 		usages:    map[string]*fnv1.Resource{},
 		matching:  map[string][]string{},
+		early:     !sdk.Since(f.version, sequencerMeasured, "v0.6.0-0"),
 	}
 	s.names = slices.AppendSeq(slices.Collect(maps.Keys(s.desired)), maps.Keys(s.observed))
 	slices.Sort(s.names)
@@ -83,7 +86,7 @@ func (s *sequencing) apply(ctx context.Context, rule *SequencingRule) error {
 	if !holds {
 		sdk.Normal(s.rsp, fmt.Sprintf("Skipping sequence %v: condition %q evaluated to false", rule.Sequence, rule.Condition))
 	}
-	if s.in.EnableDeletionSequencing && !rule.CreateOnly {
+	if s.in.EnableDeletionSequencing && !rule.CreateOnly && !s.early {
 		if err := s.addUsages(ctx, rule.Sequence); err != nil {
 			return err
 		}
@@ -93,6 +96,11 @@ func (s *sequencing) apply(ctx context.Context, rule *SequencingRule) error {
 	}
 	for i, current := range rule.Sequence {
 		if _, exists := s.observed[current]; exists {
+			if s.early && s.in.EnableDeletionSequencing && i > 0 {
+				if err := s.addEarlyUsages(ctx, []string{current}, rule.Sequence[i-1]); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		if err := s.delay(ctx, current, rule.Sequence[:i]); err != nil {
@@ -135,6 +143,14 @@ func (s *sequencing) delay(ctx context.Context, current string, earlier []string
 		if reason != "" {
 			sdk.Normal(s.rsp, fmt.Sprintf("Delaying creation of resource(s) matching %q because %q %s", current, before, reason))
 			return s.remove(names)
+		}
+		if s.early && s.in.EnableDeletionSequencing {
+			if err := s.requireObserved(names, before); err != nil {
+				return err
+			}
+			if err := s.addEarlyUsages(ctx, names, before); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -243,13 +259,58 @@ func (s *sequencing) addUsages(ctx context.Context, sequence []string) error {
 	return nil
 }
 
-// addUsagesOf creates a Usage by an observed resource of each resource in used that is desired
-// and observed. If by is not observed or is a Usage, it creates no Usages.
-func (s *sequencing) addUsagesOf(by string, used []string) error {
-	user, ok := s.observed[by]
-	if !ok || s.isUsage(user.GetResource()) && sdk.Since(s.version, sequencerMeasured, "v0.5.0") {
+// addEarlyUsages creates the Usages of versions before v0.6.0, which are a part of the checks of the
+// creation: an entry that is the name of an observed resource uses the entry before it, and any other
+// entry uses each earlier entry, once that is ready.
+func (s *sequencing) addEarlyUsages(ctx context.Context, using []string, before string) error {
+	used, err := s.match(before)
+	if err != nil {
+		return err
+	}
+	for _, by := range using {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := s.addUsagesOf(by, used); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// requireObserved returns an error if a resource in using would use a desired resource that does not
+// exist. Versions before v0.6.0 crash then.
+func (s *sequencing) requireObserved(using []string, before string) error {
+	by := slices.IndexFunc(using, s.uses)
+	if by < 0 {
 		return nil
 	}
+	used, err := s.match(before)
+	if err != nil {
+		return err
+	}
+	for _, of := range used {
+		_, observed := s.observed[of]
+		if _, desired := s.desired[of]; desired && !observed {
+			return fmt.Errorf("cannot create usage of resource %q by %q: %q does not exist", of, using[by], of)
+		}
+	}
+	return nil
+}
+
+// uses reports whether a resource is observed, so that it can use others, and is not a Usage itself.
+func (s *sequencing) uses(by string) bool {
+	user, ok := s.observed[by]
+	return ok && !(s.isUsage(user.GetResource()) && sdk.Since(s.version, sequencerMeasured, "v0.5.0"))
+}
+
+// addUsagesOf creates a Usage by a resource, if it can use others, of each resource in used that is
+// desired and observed.
+func (s *sequencing) addUsagesOf(by string, used []string) error {
+	if !s.uses(by) {
+		return nil
+	}
+	user := s.observed[by]
 	for _, name := range used {
 		of, observed := s.observed[name]
 		if _, desired := s.desired[name]; !desired || !observed {

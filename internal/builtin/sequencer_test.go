@@ -80,6 +80,11 @@ func TestSequencerVersions(t *testing.T) {
 		"Usages":     {"v0.4.0 has deletion sequencing", "v0.4.0", "{enableDeletionSequencing: true, rules: [{sequence: [a, b]}]}", "b-a-usage"},
 		"UsageUses":  {"before v0.5.0, a Usage uses the resource before it", "v0.4.0", "{enableDeletionSequencing: true, rules: [{sequence: [a, u]}]}", "u-a-usage"},
 		"UsageNot":   {"since v0.5.0, a Usage uses no resource", "v0.5.0", "{enableDeletionSequencing: true, rules: [{sequence: [a, u]}]}", "a,b,u"},
+		"UsesAll":    {"before v0.6.0, a pattern uses each earlier entry", "v0.5.0", "{enableDeletionSequencing: true, rules: [{sequence: [a, b, 'u.?']}, {sequence: [a, b, 'c.?']}, {sequence: [b, a, '[u]']}, {sequence: [u, a, '(b)']}]}", "a,a-b-usage,a-u-usage,b,b-a-usage,b-u-usage,u,w"},
+		"UsesReady":  {"before v0.6.0, a pattern uses only what is ready", "v0.5.0", "{enableDeletionSequencing: true, rules: [{sequence: [x, '(b)']}]}", `a,b,u,w|Delaying creation of resource(s) matching "(b)" because "x" does not exist yet`},
+		"UsesAbsent": {"before v0.6.0, a Usage of a resource that does not exist crashes the real function", "v0.5.0", "{enableDeletionSequencing: true, rules: [{sequence: [w, '(b)']}]}", `cannot create usage of resource "w" by "b": "w" does not exist`},
+		"UsesFatal":  {"before v0.6.0, an invalid pattern is a fatal result", "v0.5.0", "{enableDeletionSequencing: true, rules: [{sequence: ['(', b]}]}", "cannot compile regex (: error parsing regexp: missing closing ): `^($`"},
+		"UsesNow":    {"since v0.6.0, a pattern uses only its neighbor", "v0.6.0", "{enableDeletionSequencing: true, rules: [{sequence: [u, a, '(b)']}]}", "a,a-u-usage,b,b-a-usage,u,w"},
 		"NoTTL":      {"cacheTTL is unknown before v0.6.0", "v0.5.0", "{cacheTTL: 1m}", `unknown name "cacheTTL"`},
 		"NoRule":     {"a condition is unknown before v0.6.0", "v0.5.0", "{rules: [{condition: x}]}", `v1beta1.SequencingRule: unknown name "condition"`},
 		"Condition":  {"v0.6.0 has conditions", "v0.6.0", "{rules: [{sequence: [a], condition: 'false'}]}", "Skipping sequence [a]"},
@@ -90,7 +95,7 @@ func TestSequencerVersions(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			seen := strings.TrimSuffix(sequencerObserved, "}") + ", u: {resource: {apiVersion: protection.crossplane.io/v1beta1, kind: Usage}}}"
-			req := sequencerRequest(t, tc.input, "{a: {"+sequencerReady+"}, b: {"+sequencerReady+"}, u: {"+sequencerReady+"}}", seen)
+			req := sequencerRequest(t, tc.input, "{a: {"+sequencerReady+"}, b: {"+sequencerReady+"}, u: {"+sequencerReady+"}, w: {"+sequencerReady+"}}", seen)
 			e2e.Has(t, tc.reason, sequencerSummary(respond(t, named(t, "sequencer", tc.version), req)), tc.want)
 		})
 	}
