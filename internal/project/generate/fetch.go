@@ -276,11 +276,11 @@ func (f *Fetcher) read(ctx context.Context, ref name.Reference, images image.Opt
 	if err != nil {
 		return nil, nil, err
 	}
+	var objects []map[string]any
 	text, err := xpkg.PackageYAML(ctx, img)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading package %q: %w", ref, err)
+	if err == nil {
+		objects, err = manifest.Objects("package.yaml", text)
 	}
-	objects, err := manifest.Objects("package.yaml", text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading package %q: %w", ref, err)
 	}
@@ -380,9 +380,7 @@ func gitRef(ref string) string {
 	switch {
 	case ref == "":
 		return "refs/heads/main"
-	case strings.HasPrefix(ref, "refs/"):
-		return ref
-	case len(ref) == 40 && strings.Trim(ref, "0123456789abcdef") == "":
+	case strings.HasPrefix(ref, "refs/"), len(ref) == 40 && strings.Trim(ref, "0123456789abcdef") == "":
 		return ref
 	case err == nil:
 		return "refs/tags/" + ref
