@@ -74,7 +74,7 @@ func (all *uploads) begin(repository string) (*upload, error) {
 func (all *uploads) expire() {
 	late := time.Now().Add(-maxIdle).UnixNano()
 	for _, u := range all.open {
-		if u.used.Load() < late {
+		if u.used.Load() <= late {
 			all.endUnused(u)
 		}
 	}
