@@ -68,8 +68,15 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 	}
 	var old revision
 	if from != "" {
-		if old, err = readRevision(ctx, from, cmp.Or(c.LockFile, lock.FileName), term.Warn); err != nil {
+		functions := ""
+		if p != nil {
+			functions = p.Dir(p.Paths.Functions)
+		}
+		if old, err = readRevision(ctx, from, cmp.Or(c.LockFile, lock.FileName), functions, term.Warn); err != nil {
 			return before, after, nil, err
+		}
+		for _, name := range old.functions {
+			term.Warn(fmt.Sprintf("the source of function %s differs in revision %s, but both sides run the source in the working directory", name, from))
 		}
 		out.causes(old, from)
 	}
@@ -140,13 +147,16 @@ type revision struct {
 	// changed are their paths, sorted.
 	files   afero.Fs
 	changed []string
+	// functions are the embedded functions with a file that differs, sorted.
+	functions []string
 	// before and after are the locks of the commit and of the working directory. Both are nil,
 	// or both are set.
 	before, after *lock.Lock
 }
 
-// readRevision reads a git commit. It warns of files that it cannot parse.
-func readRevision(ctx context.Context, rev, lockFile string, warn func(string)) (r revision, err error) {
+// readRevision reads a git commit. functions is the folder of embedded functions, or "". It warns of
+// files that it cannot parse.
+func readRevision(ctx context.Context, rev, lockFile, functions string, warn func(string)) (r revision, err error) {
 	root, err := clone.Root(".")
 	if err != nil {
 		return r, hint.Wrap(err, "compare versions without git with --with or --crossplane-version")
@@ -164,11 +174,19 @@ func readRevision(ctx context.Context, rev, lockFile string, warn func(string)) 
 	if err == nil {
 		root, err = filepath.EvalSymlinks(root)
 	}
+	if functions != "" && err == nil {
+		functions, err = filepath.Abs(functions)
+	}
+	if resolved, err := filepath.EvalSymlinks(functions); err == nil { // The folder may not exist.
+		functions = resolved
+	}
 	if err := cmp.Or(err, lockErr); err != nil {
 		return r, fmt.Errorf("reading revision %q: %w", rev, err)
 	}
+	isManifest := func(name string) bool { return manifest.IsYAML(name) || path.Ext(name) == ".json" }
 	wanted := func(name string) bool {
-		return manifest.IsYAML(name) || path.Ext(name) == ".json" || filepath.Join(root, filepath.FromSlash(name)) == lockPath
+		at := filepath.Join(root, filepath.FromSlash(name))
+		return isManifest(name) || at == lockPath || functionOf(functions, at) != ""
 	}
 	err = snap.Files(ctx, maxRevision, wanted, func(name string, data []byte) error {
 		at := filepath.Join(root, filepath.FromSlash(name))
@@ -178,6 +196,12 @@ func readRevision(ctx context.Context, rev, lockFile string, warn func(string)) 
 		}
 		now, err := os.ReadFile(at)
 		if err == nil && bytes.Equal(now, data) {
+			return nil
+		}
+		if f := functionOf(functions, at); f != "" && !slices.Contains(r.functions, f) {
+			r.functions = append(r.functions, f)
+		}
+		if !isManifest(name) {
 			return nil
 		}
 		ok, err := versioned(name, data)
@@ -195,6 +219,7 @@ func readRevision(ctx context.Context, rev, lockFile string, warn func(string)) 
 		// Paths in suites are relative to the working directory, or absolute.
 		return errors.Join(afero.WriteFile(r.files, rel, data, 0o600), afero.WriteFile(r.files, at, data, 0o600))
 	})
+	slices.Sort(r.functions)
 	if err != nil || r.before == nil {
 		return r, err
 	}
@@ -203,6 +228,17 @@ func readRevision(ctx context.Context, rev, lockFile string, warn func(string)) 
 		r.before, err = nil, nil
 	}
 	return r, err
+}
+
+// functionOf returns the name of the embedded function with the file at a path: its folder in
+// functions. It returns "" for other files.
+func functionOf(functions, at string) string {
+	if rel, err := filepath.Rel(functions, at); functions != "" && err == nil && filepath.IsLocal(rel) {
+		if name, _, below := strings.Cut(filepath.ToSlash(rel), "/"); below {
+			return name
+		}
+	}
+	return ""
 }
 
 // versioned reports whether a file has a Composition, XRD, Function or package metadata. Such a file
