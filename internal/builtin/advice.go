@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,7 +34,10 @@ func (b Builtin) Advice(fatal string, input []byte) hint.Hint {
 	if next := cmp.Or(spec.Advice(fatal), patch.Advice(fatal), gotemplating.Advice(fatal, input), patchandtransform.Advice(fatal, input)); next != "" {
 		return hint.Hint(next)
 	}
-	if strings.HasPrefix(fatal, "invalid function input: cannot read tmpl from the folder") && !strings.HasSuffix(fatal, ": permission denied") {
+	if folder, ok := strings.CutPrefix(fatal, "invalid function input: cannot read tmpl from the folder {"); ok && !strings.HasSuffix(fatal, ": permission denied") {
+		if folder, _, _ = strings.Cut(folder, "}"); path.IsAbs(folder) {
+			return hint.Hint(fmt.Sprintf("name the folder that the function has at this path with %s %s=DIR", hint.Templates, folder))
+		}
 		return hint.Hint(fmt.Sprintf("the builtin %s reads templates only below the working directory and the folders of %s", b.Name, hint.Templates))
 	}
 	if field, text := dummyFault(fatal, input); text != "" {

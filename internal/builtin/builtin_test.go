@@ -174,8 +174,12 @@ func TestAdvice(t *testing.T) {
 		"Type":    {"the hint for another error in the input has no field", `cannot get Function input from x: json: cannot unmarshal`, "check the fields of the input: "},
 		"Filter":  {"the text of function-cel-filter is about its input, too", `cannot get filters from *v1.RunFunctionRequest: cannot get function input: json: unknown field "a[0].b"`, "check a[0].b: the builtin function-x has the input of versions"},
 		"Folder": {
-			"the hint for templates that cannot be read names the folders", "invalid function input: cannot read tmpl from the folder {/x}: open /x: no such file or directory",
+			"the hint for templates that cannot be read names the folders", "invalid function input: cannot read tmpl from the folder {x}: open x: no such file or directory",
 			"the builtin function-x reads templates only below the working directory",
+		},
+		"Volume": {
+			"the hint for an absolute path says how to name a folder for it", "invalid function input: cannot read tmpl from the folder {/x}: open /x: no such file or directory",
+			"name the folder that the function has at this path with {templates} /x=DIR",
 		},
 		"Denied": {"a template without permission is in a folder that is read", "invalid function input: cannot read tmpl from the folder {x}: open x/a.tmpl: permission denied", ""},
 		"Version": {

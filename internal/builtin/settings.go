@@ -246,7 +246,10 @@ func (b Builtin) apply(o Options) (Options, error) {
 
 // Folders returns the folders with templates that o names.
 func (o Options) Folders() []string {
-	folders := slices.Clone(o.GoTemplating.Templates)
+	var folders []string
+	for _, f := range o.GoTemplating.Templates {
+		folders = append(folders, f.Dir)
+	}
 	if dir := o.Settings["go-templating.default-source"]; dir != "" {
 		folders = append(folders, dir)
 	}

@@ -126,7 +126,7 @@ func TestAnnotatedFolder(t *testing.T) {
 	}{
 		"the user may name any folder":                            {builtin.Options{Settings: folder}, false},
 		"an annotation must not name a folder outside":            {builtin.Options{Annotated: folder}, true},
-		"an annotation may name a folder that the user names too": {builtin.Options{Annotated: folder, GoTemplating: gotemplating.Options{Templates: []string{outside}}}, false},
+		"an annotation may name a folder that the user names too": {builtin.Options{Annotated: folder, GoTemplating: gotemplating.Options{Templates: []gotemplating.Folder{{Dir: outside}}}}, false},
 	} {
 		r := e2e.Must(b.Configured(tc.options))(t)
 		rsp, err := r.RunFunction(t.Context(), b.Name, &fnv1.RunFunctionRequest{Input: &structpb.Struct{}})

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xfn-dev/xfn/function"
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/benchtest"
 	"github.com/xfn-dev/xfn/internal/manifest"
@@ -303,7 +304,7 @@ func TestMutateTemplateFiles(t *testing.T) {
 `
 	o := options(example(t, files))
 	dir := t.TempDir()
-	o.Config.BuiltinOptions.GoTemplating.Templates = []string{dir}
+	o.Config.BuiltinOptions.GoTemplating.Templates = []gotemplating.Folder{{Dir: dir}}
 	keys := func(text string) map[string]bool {
 		t.Helper()
 		e2e.WriteFile(t, filepath.Join(dir, "file.tmpl"), text)

@@ -39,20 +39,20 @@ import (
 
 // Runtimes are the flags for running functions.
 type Runtimes struct {
-	Package               map[string]string `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or its source. The source is a folder in Go, Python, TypeScript, go-templating or KCL. Repeatable."`
-	Runtime               string            `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function with this runtime: Builtin, Sandbox, Docker, Process or Development."`
-	Builtins              builtin.Mode      `more:"" enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
-	Builtin               map[string]string `more:"" mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
-	BuiltinOption         []string          `more:"" sep:"none" placeholder:"NAME.KEY=VALUE" help:"Set a flag that the real function NAME has, such as go-templating.default-source=DIR. Repeatable."`
-	ExplainBuiltins       bool              `more:"" help:"Print for each step why it runs as a builtin or not, as --verbose does."`
-	Crosscheck            bool              `more:"" help:"Run both the package and the builtin of each function that has a builtin, and fail if the responses differ."`
-	Templates             []string          `more:"" sep:"none" placeholder:"DIR" help:"Folder that function-go-templating may read, in addition to the working directory. Repeatable."`
-	MaxMessageSize        int               `more:"" limits:"1 2047 MiB" default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
-	FunctionResponseCache string            `more:"" placeholder:"DIR" help:"Cache responses of functions in DIR for their TTL."`
-	XfnCacheMaxTTL        time.Duration     `more:"" positive:"" name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
-	Lenient               bool              `more:"" xor:"strict" group:"Crossplane:" help:"Only warn of unknown fields of a Composition, which an API server drops."`
-	Offline               bool              `group:"Registry:" help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
-	FunctionAnnotations   []string          `more:"" short:"a" sep:"none" empty:"" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable, or separated by commas."`
+	Package               map[string]string     `mapsep:"none" placeholder:"NAME=PATH" help:"Run function NAME from an .xpkg file or its source. The source is a folder in Go, Python, TypeScript, go-templating or KCL. Repeatable."`
+	Runtime               string                `env:"XFN_RUNTIME" placeholder:"RUNTIME" help:"Run every function with this runtime: Builtin, Sandbox, Docker, Process or Development."`
+	Builtins              builtin.Mode          `more:"" enum:"auto,any,off,strict" default:"auto" help:"When a builtin replaces a package: auto, for tags of crossplane-contrib; any, for any owner; strict, only for tested versions; off, never."`
+	Builtin               map[string]string     `more:"" mapsep:"none" placeholder:"REPO=NAME" help:"Replace the packages of a repository by builtin NAME. Repeatable."`
+	BuiltinOption         []string              `more:"" sep:"none" placeholder:"NAME.KEY=VALUE" help:"Set a flag that the real function NAME has, such as go-templating.default-source=DIR. Repeatable."`
+	ExplainBuiltins       bool                  `more:"" help:"Print for each step why it runs as a builtin or not, as --verbose does."`
+	Crosscheck            bool                  `more:"" help:"Run both the package and the builtin of each function that has a builtin, and fail if the responses differ."`
+	Templates             []gotemplating.Folder `more:"" sep:"none" placeholder:"[PATH=]DIR" help:"Folder that function-go-templating may read, in addition to the working directory. Inputs can name it as the absolute PATH, such as that of a volume. Repeatable."`
+	MaxMessageSize        int                   `more:"" limits:"1 2047 MiB" default:"64" placeholder:"MIB" help:"The maximum size of a function's response, in MiB."`
+	FunctionResponseCache string                `more:"" placeholder:"DIR" help:"Cache responses of functions in DIR for their TTL."`
+	XfnCacheMaxTTL        time.Duration         `more:"" positive:"" name:"xfn-cache-max-ttl" default:"24h" help:"The maximum time for which a response is cached."`
+	Lenient               bool                  `more:"" xor:"strict" group:"Crossplane:" help:"Only warn of unknown fields of a Composition, which an API server drops."`
+	Offline               bool                  `group:"Registry:" help:"Fetch nothing. If images are missing in the cache, the error lists all of them."`
+	FunctionAnnotations   []string              `more:"" short:"a" sep:"none" empty:"" placeholder:"KEY=VALUE" help:"Annotate every Function, overriding annotations of its file. Repeatable, or separated by commas."`
 	recordingFlags
 	Git        `group:"Registry:"`
 	Index      `group:"Registry:"`
@@ -76,10 +76,10 @@ func (f Runtimes) config(term *terminal.Terminal, program terminal.Program, p *p
 	if _, ok := f.Package[""]; ok {
 		return session.Config{}, errors.New("reading --package: expected NAME=PATH, but the name is empty")
 	}
-	for _, dir := range f.Templates {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			err := fmt.Errorf("reading --templates: there is no directory %q", dir)
-			return session.Config{}, hint.Wrap(err, cmp.Or(manifest.Similar(afero.NewOsFs(), dir), "name an existing directory"))
+	for _, folder := range f.Templates {
+		if info, err := os.Stat(folder.Dir); err != nil || !info.IsDir() {
+			err := fmt.Errorf("reading --templates: there is no directory %q", folder.Dir)
+			return session.Config{}, hint.Wrap(err, cmp.Or(manifest.Similar(afero.NewOsFs(), folder.Dir), "name an existing directory"))
 		}
 	}
 	runtime, err := session.ParseRuntime(f.Runtime)

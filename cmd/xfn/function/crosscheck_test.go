@@ -19,9 +19,9 @@ import (
 func TestCrosscheck(t *testing.T) {
 	const golden = "../../../testdata/golden"
 	folders := map[string]string{"auto-ready": "autoready", "patch-and-transform": "pt"}
-	templates := []string{
-		functiontest.LinkedFolder(t, golden+"/go-templating-fs", "tpl/linkdir/dir", "tpl/links/linked.yaml"),
-		golden + "/go-templating-default-source-fs",
+	templates := []gotemplating.Folder{
+		{Dir: functiontest.LinkedFolder(t, golden+"/go-templating-fs", "tpl/linkdir/dir", "tpl/links/linked.yaml")},
+		{Dir: golden + "/go-templating-default-source-fs"},
 	}
 	for _, b := range builtin.All() {
 		short := strings.TrimPrefix(b.Name, "function-")

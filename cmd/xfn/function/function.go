@@ -26,7 +26,7 @@ func (Cmd) Help() string {
 }
 
 type builtinFlags struct {
-	Templates []string `sep:"none" placeholder:"DIR" help:"Let go-templating read templates below DIR, besides the working directory. Repeatable."`
+	Templates []gotemplating.Folder `sep:"none" placeholder:"[PATH=]DIR" help:"Let go-templating read templates below DIR, as if at the absolute PATH. Repeatable."`
 }
 
 func (f builtinFlags) options(term *terminal.Terminal) builtin.Options {

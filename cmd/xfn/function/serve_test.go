@@ -21,6 +21,7 @@ import (
 	"github.com/xfn-dev/xfn/cmd/xfn/terminal"
 	runner "github.com/xfn-dev/xfn/function"
 	"github.com/xfn-dev/xfn/function/grpc"
+	"github.com/xfn-dev/xfn/internal/builtin/gotemplating"
 	"github.com/xfn-dev/xfn/internal/e2e"
 	"github.com/xfn-dev/xfn/internal/e2e/functiontest"
 )
@@ -78,7 +79,7 @@ func TestGoldenOverGRPC(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := function.ServeCmd{Name: name, Address: "127.0.0.1:0", Insecure: true}
-			cmd.Templates = []string{functiontest.LinkedFolder(t, golden+"/go-templating-fs", "tpl/linkdir/dir", "tpl/links/linked.yaml")}
+			cmd.Templates = []gotemplating.Folder{{Dir: functiontest.LinkedFolder(t, golden+"/go-templating-fs", "tpl/linkdir/dir", "tpl/links/linked.yaml")}}
 			address := served(t, cmd)
 			functiontest.Golden(t, filepath.Join(golden, cases), connect(t, address), withTTL...)
 		})
@@ -109,7 +110,7 @@ func TestGoldenSettings(t *testing.T) {
 				t.Setenv(key, value)
 			}
 			cmd := function.ServeCmd{Name: "go-templating", Address: "127.0.0.1:0", Insecure: true}
-			cmd.Templates = []string{golden + "go-templating-default-source-fs"}
+			cmd.Templates = []gotemplating.Folder{{Dir: golden + "go-templating-default-source-fs"}}
 			tc.set(&cmd)
 			t.Log(tc.reason)
 			functiontest.Golden(t, golden+tc.cases, connect(t, served(t, cmd)))

@@ -40,7 +40,7 @@ func TestGoldenDefaultSource(t *testing.T) {
 		"a package":  {Dir: t.TempDir(), Source: filepath.Join(dir, "tpl")},
 	} {
 		if o.Dir != dir { // One case reads another folder.
-			o.Templates = []string{dir}
+			o.Templates = []gotemplating.Folder{{Dir: dir}}
 		}
 		t.Run(reason, func(t *testing.T) {
 			functiontest.Golden(t, goldenDir+"go-templating-default-source", gotemplating.New(o))

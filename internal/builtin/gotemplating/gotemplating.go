@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
@@ -24,7 +25,7 @@ type Options struct {
 	// the working directory.
 	Dir string
 	// Templates are further folders. They are searched in order, after Dir.
-	Templates []string
+	Templates []Folder
 	// Source is the folder with the template of an input that has no source. It may be
 	// outside of the other folders. It takes precedence over Settings.DefaultSource.
 	Source string
@@ -57,6 +58,23 @@ type Settings struct {
 	TTL *time.Duration
 }
 
+// A Folder is a folder with templates.
+type Folder struct {
+	Dir string
+	// At, if not empty, is the path of the folder in inputs: an absolute path with slashes, such as the
+	// path of a volume in the real function's container.
+	At string
+}
+
+// UnmarshalText reads the form DIR or AT=DIR.
+func (f *Folder) UnmarshalText(text []byte) error {
+	f.Dir = string(text)
+	if at, dir, ok := strings.Cut(f.Dir, "="); ok && path.IsAbs(at) {
+		f.At, f.Dir = at, dir
+	}
+	return nil
+}
+
 // New returns the function. It reads only files in the folders of o, opens no
 // network connection, and caches parsed templates. It implements sdk.Locator.
 //
@@ -64,12 +82,12 @@ type Settings struct {
 // The template then runs in the background until it begins a loop iteration or a
 // template, or writes output. Until then it reads the request.
 func New(o Options) function.Runner {
-	return &runner{Options: o, folders: append([]string{cmp.Or(o.Dir, ".")}, o.Templates...), unreleased: sdk.Since(o.Version, newest, Unreleased)}
+	return &runner{Options: o, folders: append([]Folder{{Dir: cmp.Or(o.Dir, ".")}}, o.Templates...), unreleased: sdk.Since(o.Version, newest, Unreleased)}
 }
 
 type runner struct {
 	Options
-	folders    []string
+	folders    []Folder
 	unreleased bool // the imitated version is Unreleased or later
 	programs   proc.Memo[programKey, *program]
 	// places are the places of errors, by the texts of the errors and the inputs.

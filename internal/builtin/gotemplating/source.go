@@ -126,18 +126,18 @@ func (r *runner) files(ctx context.Context, f *TemplateSourceFileSystem) (parts,
 
 func absent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-func (r *runner) readFolder(ctx context.Context, folder, dirPath string) (parts, error) {
+func (r *runner) readFolder(ctx context.Context, folder Folder, dirPath string) (parts, error) {
 	if base := filepath.Base(filepath.FromSlash(dirPath)); base == "." || base == ".." {
 		return nil, nil // A name that begins with a dot is ignored, so the template is empty.
 	}
-	inside, err := within(folder, dirPath)
+	inside, err := folder.within(dirPath)
 	if err != nil {
 		return nil, err
 	}
 	if r.Search != nil {
-		r.Search(filepath.Join(folder, inside))
+		r.Search(filepath.Join(folder.Dir, inside))
 	}
-	return readTree(ctx, folder, inside, dirPath)
+	return readTree(ctx, folder.Dir, inside, dirPath)
 }
 
 // readTree returns the files at the path inside of a folder. Errors name them by dirPath.
@@ -160,11 +160,18 @@ func readTree(ctx context.Context, folder, inside, dirPath string) (parts, error
 
 // within returns dirPath relative to the folder. If it is not in the folder, within returns
 // the error of the real function, whose container has no other files.
-func within(folder, dirPath string) (string, error) {
+func (f Folder) within(dirPath string) (string, error) {
 	outside := &fs.PathError{Op: "open", Path: dirPath, Err: syscall.ENOENT}
+	if f.At != "" {
+		inside, ok := strings.CutPrefix(path.Clean(dirPath)+"/", strings.TrimSuffix(path.Clean(f.At), "/")+"/")
+		if !ok {
+			return "", outside
+		}
+		return filepath.FromSlash(path.Clean(inside)), nil
+	}
 	inside := filepath.Clean(filepath.FromSlash(dirPath))
 	if filepath.IsAbs(inside) {
-		abs, err := filepath.Abs(folder)
+		abs, err := filepath.Abs(f.Dir)
 		if err != nil {
 			return "", err
 		}

@@ -59,11 +59,15 @@ func TestFiles(t *testing.T) {
 		"AbsoluteInside": {reason: "an absolute path inside of the folder is read", dirPath: filepath.Join(top, "work", "file"), want: "file"},
 		"AbsoluteLater":  {reason: "an absolute path inside of a later folder is read", dirPath: filepath.Join(top, "more", "only"), want: "more"},
 		"Later":          {reason: "files that the first folder lacks are read from the next folder that has them", dirPath: "only", want: "more"},
+		"Mapped":         {reason: "a path below a mapped folder is read in this folder", dirPath: "/mapped/x/../only", want: "more"},
+		"MappedWhole":    {reason: "the path of a mapped folder is the folder itself", dirPath: "/mapped", want: "shadowed"},
+		"MappedBeside":   {reason: "a path that only begins like a mapped folder is not in it", dirPath: "/mappedonly", want: outside("/mappedonly")},
+		"MappedParent":   {reason: "a parent of a mapped folder cannot be read", dirPath: "/mapped/../secret", want: outside("/mapped/../secret")},
 		"Missing":        {reason: "a file that is missing in all folders is an error", dirPath: "gone/x", want: "open gone/x: no such file or directory"},
 		"Large":          {reason: "the size limit applies to all files together", dirPath: "large", want: "the template is larger than 4 MiB"},
 		"HiddenParent":   {reason: "only the last element of a path can hide it", dirPath: ".keep/hidden", want: "hidden"},
 	}
-	o := gotemplating.Options{Dir: filepath.Join(top, "work"), Templates: []string{filepath.Join(top, "more"), filepath.Join(top, "last")}}
+	o := gotemplating.Options{Dir: filepath.Join(top, "work"), Templates: []gotemplating.Folder{{Dir: filepath.Join(top, "more")}, {Dir: filepath.Join(top, "last")}, {Dir: filepath.Join(top, "more"), At: "/mapped/"}}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := answer(t, o, fmt.Sprintf("input: {source: FileSystem, fileSystem: {dirPath: %q}}", tc.dirPath))
