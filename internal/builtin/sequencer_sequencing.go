@@ -247,13 +247,8 @@ func (s *sequencing) addUsages(ctx context.Context, sequence []string) error {
 		if err != nil {
 			return callError{message: err.Error()}
 		}
-		for _, by := range using {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			if err := s.addUsagesOf(by, used); err != nil {
-				return err
-			}
+		if err := s.addUsagesOf(ctx, using, used); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -267,15 +262,7 @@ func (s *sequencing) addEarlyUsages(ctx context.Context, using []string, before 
 	if err != nil {
 		return err
 	}
-	for _, by := range using {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if err := s.addUsagesOf(by, used); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.addUsagesOf(ctx, using, used)
 }
 
 // requireObserved returns an error if a resource in using would use a desired resource that does not
@@ -304,12 +291,24 @@ func (s *sequencing) uses(by string) bool {
 	return ok && !(s.isUsage(user.GetResource()) && sdk.Since(s.version, sequencerMeasured, "v0.5.0"))
 }
 
-// addUsagesOf creates a Usage by a resource, if it can use others, of each resource in used that is
-// desired and observed.
-func (s *sequencing) addUsagesOf(by string, used []string) error {
-	if !s.uses(by) {
-		return nil
+// addUsagesOf creates a Usage by each resource in using that can use others, of each resource in used
+// that is desired and observed.
+func (s *sequencing) addUsagesOf(ctx context.Context, using, used []string) error {
+	for _, by := range using {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !s.uses(by) {
+			continue
+		}
+		if err := s.addUsagesBy(by, used); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (s *sequencing) addUsagesBy(by string, used []string) error {
 	user := s.observed[by]
 	for _, name := range used {
 		of, observed := s.observed[name]
