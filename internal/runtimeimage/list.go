@@ -111,7 +111,7 @@ func (l *lister) entry(ctx context.Context, s step, d fs.DirEntry) error {
 	case strings.HasPrefix(d.Name(), oci.Whiteout):
 		return fmt.Errorf("the name of file %q would mark another file as deleted in an image", name)
 	case path.Ext(name) == ".xpkg" && kind == 0:
-		return hint.Wrap(fmt.Errorf("file %q is a package, which each new package would contain", name), "write packages to another directory, by -o")
+		return hint.Wrap(fmt.Errorf("file %q is a package, which each new package would contain", name), "write packages to another directory")
 	}
 	f := TarFile{Path: name, Mode: 0o644}
 	switch kind {
