@@ -27,7 +27,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/session"
 )
 
-// maxRevision limits the bytes of the YAML files of a git commit.
+// maxRevision limits the bytes of the files of a git commit that are read.
 const maxRevision = 256 << 20
 
 // sides returns the configs of the two sets of versions, and the report that describes them.
@@ -176,9 +176,9 @@ func readRevision(ctx context.Context, rev, lockFile, functions string, warn fun
 	}
 	if functions != "" && err == nil {
 		functions, err = filepath.Abs(functions)
-	}
-	if resolved, err := filepath.EvalSymlinks(functions); err == nil { // The folder may not exist.
-		functions = resolved
+		if resolved, missing := filepath.EvalSymlinks(functions); missing == nil {
+			functions = resolved
+		}
 	}
 	if err := cmp.Or(err, lockErr); err != nil {
 		return r, fmt.Errorf("reading revision %q: %w", rev, err)
