@@ -42,7 +42,7 @@ func (s Snapshot) Files(ctx context.Context, most int64, wanted func(path string
 			return nil
 		}
 		if most -= f.Size; most < 0 {
-			return errors.New("its YAML files are too large")
+			return errors.New("the wanted files are too large")
 		}
 		r, err := f.Reader()
 		if err != nil {
