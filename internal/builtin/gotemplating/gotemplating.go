@@ -66,11 +66,14 @@ type Folder struct {
 	At string
 }
 
-// UnmarshalText reads the form DIR or AT=DIR.
+// UnmarshalText reads the form DIR or AT=DIR. DIR must not be empty.
 func (f *Folder) UnmarshalText(text []byte) error {
 	f.Dir = string(text)
 	if at, dir, ok := strings.Cut(f.Dir, "="); ok && path.IsAbs(at) {
 		f.At, f.Dir = at, dir
+	}
+	if f.Dir == "" {
+		return errors.New("the path of the folder is empty")
 	}
 	return nil
 }
