@@ -205,7 +205,7 @@ func (u user) change(t *testing.T, file string, text func(string) string) {
 }
 
 // TestScaffoldsOffline goes from an empty directory to a package and a render: first with a network,
-// and then without it, as an ordinary user with another umask and a copy of the cache. Both get the
+// and then without it, as an ordinary user with another umask, to whom the cache is given. Both get the
 // same package. Go needs no base image: TestBuildIsTheSameAnywhere and the scripts have it.
 func TestScaffoldsOffline(t *testing.T) {
 	t.Parallel()
@@ -220,7 +220,7 @@ func TestScaffoldsOffline(t *testing.T) {
 	u.renderProjects(t, all)
 	if os.Geteuid() == 0 {
 		home := t.TempDir()
-		mustExec(t, "cp", "-a", cache, filepath.Join(home, "cache"))
+		mustExec(t, "mv", cache, filepath.Join(home, "cache"))
 		own(t, home, ordinary)
 		u = user{dir: home, cache: filepath.Join(home, "cache"), id: ordinary, bin: bin, umask: "077", npm: none}
 	}

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"cmp"
+	"compress/gzip"
 	"errors"
 	"io"
 	"log"
@@ -57,19 +58,19 @@ func npmRegistry(t testing.TB) string {
 }
 
 // debianNode returns an OCI layout with base images for two platforms, which have Node.js of
-// Debian. Both have the programs of this machine's platform. debootstrap creates the root
-// once; the layout stays in the user's cache directory.
+// Debian as their entry point, as distroless images do. Both have the programs of this machine's
+// platform. debootstrap creates the root once; the layout stays in the user's cache directory.
 func debianNode(t testing.TB) string {
 	t.Helper()
-	return storedLayout(t, "debian-nodejs", func() string {
+	return storedLayout(t, "debian-node-base", func() string {
 		if _, err := exec.LookPath("debootstrap"); err != nil || os.Geteuid() != 0 {
 			e2e.Missing(t, "npm", "a base image with Node.js needs root and debootstrap: %v", err)
 		}
 		work := t.TempDir()
 		root, layer := filepath.Join(work, "root"), filepath.Join(work, "layer.tar")
 		mustExec(t, "sh", "testdata/debian.sh", root, "nodejs")
-		mustExec(t, "tar", "-C", root, "--exclude=./usr/lib/*/perl*", "-cf", layer, "./lib", "./lib64", "./usr/lib", "./usr/lib64", "./usr/bin/node", "./usr/share/nodejs", "./etc", "./tmp")
-		return layoutOf(t, layer)
+		mustExec(t, "tar", "-C", root, "--exclude=./usr/lib/*/perl*", "--exclude=./usr/lib/*/gconv", "--exclude=./usr/lib/apt", "--exclude=./usr/share/nodejs/@types", "-cf", layer, "./lib", "./lib64", "./usr/lib", "./usr/lib64", "./usr/bin/node", "./usr/share/nodejs", "./etc", "./tmp")
+		return layoutOf(t, layer, "/usr/bin/node")
 	})
 }
 
@@ -93,24 +94,25 @@ func storedLayout(t testing.TB, name string, create func() string) string {
 }
 
 // layoutOf returns an OCI layout with images for two platforms, which have the files of a
-// tar.
-func layoutOf(t testing.TB, file string) string {
+// tar and an entry point. The layer is a gzip file that is not compressed, because each test
+// that runs such an image would decompress it.
+func layoutOf(t testing.TB, file string, entrypoint ...string) string {
 	t.Helper()
 	made := filepath.Join(t.TempDir(), "layout")
 	path := e2e.Must(layout.Write(made, mutate.IndexMediaType(empty.Index, types.OCIImageIndex)))(t)
-	l := e2e.Must(tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer)))(t)
+	l := e2e.Must(tarball.LayerFromFile(file, tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.NoCompression)))(t)
 	for _, arch := range []string{"amd64", "arm64"} {
 		img := e2e.Must(mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), l))(t)
-		img = e2e.Must(mutate.ConfigFile(img, configFor(t, img, arch)))(t)
+		img = e2e.Must(mutate.ConfigFile(img, configFor(t, img, arch, entrypoint)))(t)
 		e2e.NoError(t, path.AppendImage(img, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: arch})))
 	}
 	return made
 }
 
-func configFor(t testing.TB, img v1.Image, arch string) *v1.ConfigFile {
+func configFor(t testing.TB, img v1.Image, arch string, entrypoint []string) *v1.ConfigFile {
 	t.Helper()
 	c := e2e.Must(img.ConfigFile())(t)
-	c.OS, c.Architecture, c.Config = "linux", arch, v1.Config{Env: []string{"PATH=/usr/bin"}}
+	c.OS, c.Architecture, c.Config = "linux", arch, v1.Config{Env: []string{"PATH=/usr/bin"}, Entrypoint: entrypoint}
 	return c
 }
 

@@ -45,6 +45,18 @@ func bundled(t testing.TB) *function {
 	return f
 }
 
+// TestNodeInPath builds for a base image that has Node.js in PATH, and no entry point.
+func TestNodeInPath(t *testing.T) {
+	f := bundled(t)
+	src := f.source(t)
+	layer := e2e.Must(remotetest.Layer(map[string][]byte{"usr/bin/node": nil}))(t)
+	for i, p := range src.Platforms {
+		src.Base.All[i] = remotetest.Configured(t, remotetest.Image(t, v1.Config{}, layer), p, v1.Config{})
+	}
+	c := e2e.Must(f.mustBuild(t, src).Images.All[0].ConfigFile())(t)
+	e2e.Equal(t, "the entry point is node", "node --enable-source-maps dist/main.mjs", strings.Join(c.Config.Entrypoint, " "))
+}
+
 func TestBuild(t *testing.T) {
 	f := bundled(t)
 	r := f.mustBuild(t, f.source(t))
