@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -55,7 +56,8 @@ func (all *uploads) begin(repository string) (*upload, error) {
 	all.mu.Lock()
 	all.expire()
 	oldest := func(a, b *upload) int { return cmp.Compare(a.used.Load(), b.used.Load()) }
-	if len(all.open) >= maxOpen && !slices.ContainsFunc(slices.SortedFunc(maps.Values(all.open), oldest), all.endUnused) {
+	ended := func(u *upload) bool { return all.endUnused(u, math.MaxInt64) }
+	if len(all.open) >= maxOpen && !slices.ContainsFunc(slices.SortedFunc(maps.Values(all.open), oldest), ended) {
 		all.mu.Unlock()
 		return nil, refuse(http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many uploads are in use")
 	}
@@ -74,19 +76,19 @@ func (all *uploads) begin(repository string) (*upload, error) {
 func (all *uploads) expire() {
 	late := time.Now().Add(-maxIdle).UnixNano()
 	for _, u := range all.open {
-		if u.used.Load() <= late {
-			all.endUnused(u)
-		}
+		all.endUnused(u, late)
 	}
 }
 
-// endUnused ends an upload unless a request uses it, and reports whether it has ended.
-func (all *uploads) endUnused(u *upload) bool {
+// endUnused ends an upload that no request uses or has used after the Unix time late, in nanoseconds,
+// and reports whether it has ended.
+func (all *uploads) endUnused(u *upload, late int64) bool {
 	if !u.mu.TryLock() {
 		return false
 	}
 	defer u.mu.Unlock()
-	if u.remove() != nil {
+	// A request that has just ended has set used before it unlocked the upload.
+	if u.used.Load() > late || u.remove() != nil {
 		return false
 	}
 	delete(all.open, u.id)
