@@ -124,7 +124,7 @@ func (c *Client) wait(ctx context.Context, failed func(connectivity.State) bool)
 		case <-ctx.Done():
 		}
 	}()
-	for {
+	for ctx.Err() == nil {
 		state := c.conn.GetState()
 		switch {
 		case state == connectivity.Ready:
@@ -132,10 +132,9 @@ func (c *Client) wait(ctx context.Context, failed func(connectivity.State) bool)
 		case failed(state):
 			return fmt.Errorf("connecting to %q: %w", c.target, c.dialer.reason())
 		}
-		if !c.leave(ctx, state) {
-			return fmt.Errorf("connecting to %q: %w", c.target, c.dialer.explain(context.Cause(ctx)))
-		}
+		c.leave(ctx, state)
 	}
+	return fmt.Errorf("connecting to %q: %w", c.target, c.dialer.explain(context.Cause(ctx)))
 }
 
 // repeatConnect is the time after which Connect is called again on an idle connection. gRPC may
@@ -143,15 +142,15 @@ func (c *Client) wait(ctx context.Context, failed func(connectivity.State) bool)
 const repeatConnect = 100 * time.Millisecond
 
 // leave waits until the connection has left a state, and connects if the state is idle. It returns
-// false if ctx is done.
-func (c *Client) leave(ctx context.Context, state connectivity.State) bool {
-	if state != connectivity.Idle {
-		return c.conn.WaitForStateChange(ctx, state)
+// earlier if ctx is done, and after repeatConnect if the state is idle.
+func (c *Client) leave(ctx context.Context, state connectivity.State) {
+	if state == connectivity.Idle {
+		c.conn.Connect()
+		short, cancel := context.WithTimeout(ctx, repeatConnect)
+		defer cancel()
+		ctx = short
 	}
-	c.conn.Connect()
-	short, cancel := context.WithTimeout(ctx, repeatConnect)
-	defer cancel()
-	return c.conn.WaitForStateChange(short, state) || ctx.Err() == nil
+	c.conn.WaitForStateChange(ctx, state)
 }
 
 // RunFunction calls the function by v1, or by v1beta1 if it serves only that. If the

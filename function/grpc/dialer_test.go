@@ -25,6 +25,9 @@ func TestWaitReadyForSocketThatAppearsLater(t *testing.T) {
 	serve(t, listen(t, "unix", path), echo)
 	e2e.NoError(t, e2e.Receive(t, ready))
 	e2e.WantError(t, "a connected client can be connected again", c.Connect(t.Context()), "")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e2e.ErrorIs(t, "a context that is done is an error, also if the client is connected", c.WaitReady(ctx), context.Canceled)
 }
 
 func TestWaitReadyEndsWithContext(t *testing.T) {
