@@ -80,14 +80,14 @@ func (all *uploads) expire() {
 	}
 }
 
-// endUnused ends an upload that no request uses or has used after the Unix time late, in nanoseconds,
-// and reports whether it has ended.
+// endUnused ends an upload, unless a request uses it or has used it after late, a Unix time in
+// nanoseconds. It reports whether the upload has ended.
 func (all *uploads) endUnused(u *upload, late int64) bool {
 	if !u.mu.TryLock() {
 		return false
 	}
 	defer u.mu.Unlock()
-	// A request that has just ended has set used before it unlocked the upload.
+	// used is read after TryLock, because requests set it before they unlock the upload.
 	if u.used.Load() > late || u.remove() != nil {
 		return false
 	}
