@@ -141,8 +141,8 @@ func (c *Client) wait(ctx context.Context, failed func(connectivity.State) bool)
 // ignore a call while a connection is becoming idle.
 const repeatConnect = 100 * time.Millisecond
 
-// leave waits until the connection has left a state, and connects if the state is idle. It returns
-// earlier if ctx is done, and after repeatConnect if the state is idle.
+// leave waits until the connection has left a state, or ctx is done. If the state is idle, leave
+// connects, and waits for repeatConnect at most.
 func (c *Client) leave(ctx context.Context, state connectivity.State) {
 	if state == connectivity.Idle {
 		c.conn.Connect()
