@@ -205,7 +205,7 @@ func (u user) change(t *testing.T, file string, text func(string) string) {
 }
 
 // TestScaffoldsOffline goes from an empty directory to a package and a render: first with a network,
-// and then without it, as an ordinary user with another umask, to whom the cache is given. Both get the
+// and then without it, as an ordinary user with another umask, who gets the cache. Both get the
 // same package. Go needs no base image: TestBuildIsTheSameAnywhere and the scripts have it.
 func TestScaffoldsOffline(t *testing.T) {
 	t.Parallel()

@@ -94,8 +94,8 @@ func storedLayout(t testing.TB, name string, create func() string) string {
 }
 
 // layoutOf returns an OCI layout with images for two platforms, which have the files of a
-// tar and an entry point. The layer is a gzip file that is not compressed, because each test
-// that runs such an image would decompress it.
+// tar and an entry point. gzip only stores the layer, without compression, because each test that
+// runs such an image would decompress it.
 func layoutOf(t testing.TB, file string, entrypoint ...string) string {
 	t.Helper()
 	made := filepath.Join(t.TempDir(), "layout")
