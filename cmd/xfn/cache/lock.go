@@ -191,16 +191,12 @@ func (c *LockCmd) resolve(ctx context.Context, term *terminal.Terminal, program 
 	if len(plan.Missing) == 0 {
 		return &plan.Kept, nil
 	}
-	dir, err := c.Path()
-	if err != nil {
-		return nil, err
-	}
 	client := c.PatientClient(program, c.Patience)
 	pull := image.Options{Remote: client, Progress: term.Progress, Offline: c.Offline}
 	if c.of != nil {
 		pull.Rewrite = c.of.Rewritten
 	}
-	fetcher, err := c.Fetcher(dir, c.Registry, pull)
+	fetcher, err := c.Fetcher(c.Cache, c.Registry, pull)
 	if err != nil {
 		return nil, err
 	}

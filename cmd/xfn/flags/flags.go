@@ -53,6 +53,15 @@ func (c Cache) Path() (string, error) {
 	return filepath.Join(user, "xfn"), nil
 }
 
+// Open opens the cache. The caller closes it.
+func (c Cache) Open() (*image.Store, error) {
+	dir, err := c.Path()
+	if err != nil {
+		return nil, err
+	}
+	return image.Open(dir)
+}
+
 // OpenExisting opens the cache. It returns nil if there is no cache, or if the cache cannot be
 // opened.
 func (c Cache) OpenExisting() *image.Store {

@@ -118,11 +118,7 @@ func (f Runtimes) UseFunctions(ctx context.Context, term *terminal.Terminal, pro
 	return generate.Schemas(ctx, p, generate.SchemaOptions{
 		ForRender: true, Registry: f.Registry, Lock: f.Content(),
 		Open: func() (*generate.Fetcher, error) {
-			dir, err := f.Path()
-			if err != nil {
-				return nil, err
-			}
-			return f.Fetcher(dir, f.Registry, image.Options{Remote: f.Client(program), Progress: term.Progress, Offline: f.Offline})
+			return f.Fetcher(f.Cache, f.Registry, image.Options{Remote: f.Client(program), Progress: term.Progress, Offline: f.Offline})
 		},
 		Skipped: term.Warn,
 	})
@@ -189,10 +185,9 @@ type Git struct {
 	GitUsername string `more:"" env:"CROSSPLANE_GIT_USERNAME" default:"x-access-token" empty:"" placeholder:"NAME" help:"User name for --git-token. Default: ${default}."`
 }
 
-// Fetcher returns a Fetcher that reads packages through the cache in dir. The caller closes
-// its Store.
-func (g Git) Fetcher(dir, registry string, images image.Options) (*generate.Fetcher, error) {
-	store, err := image.Open(dir)
+// Fetcher returns a Fetcher that reads packages through the cache. The caller closes its Store.
+func (g Git) Fetcher(cache Cache, registry string, images image.Options) (*generate.Fetcher, error) {
+	store, err := cache.Open()
 	if err != nil {
 		return nil, err
 	}

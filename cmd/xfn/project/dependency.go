@@ -38,11 +38,7 @@ type fetchFlags struct {
 
 // fetcher opens the cache. The caller closes it.
 func (f fetchFlags) fetcher(term *terminal.Terminal, program terminal.Program, offline bool) (*generate.Fetcher, error) {
-	dir, err := f.Path()
-	if err != nil {
-		return nil, err
-	}
-	return f.Fetcher(dir, f.Registry, image.Options{Remote: f.Client(program), Progress: term.Progress, Offline: offline})
+	return f.Fetcher(f.Cache, f.Registry, image.Options{Remote: f.Client(program), Progress: term.Progress, Offline: offline})
 }
 
 // AddCmd adds a dependency.
@@ -142,11 +138,7 @@ func (c *CleanCacheCmd) Run(ctx context.Context, p *project.Project) (err error)
 	if err := generate.CleanSchemas(p); err != nil || c.KeepPackages {
 		return err
 	}
-	dir, err := c.Path()
-	if err != nil {
-		return err
-	}
-	store, err := image.Open(dir)
+	store, err := c.Open()
 	if err != nil {
 		return err
 	}
