@@ -55,8 +55,8 @@ Examples:
 // Run serves until it is interrupted, and prints the address first. It opens the
 // directory only after it listens, so that an invalid address leaves no directory.
 func (c *RegistryServeCmd) Run(ctx context.Context, term *terminal.Terminal) (err error) {
-	if err := flags.CheckDir("dir", c.Dir); c.Dir != "" && err != nil {
-		return &terminal.UsageError{Err: err}
+	if err := flags.CheckDir("dir", c.Dir); err != nil {
+		return err
 	}
 	listener, err := c.listen(ctx)
 	if err != nil {

@@ -118,7 +118,7 @@ type Index struct {
 	IndexURL string `more:"" name:"index-url" placeholder:"URL" help:"Package index for wheels of Python, with the API of PyPI. Default: the URLs in the lock file."`
 }
 
-// CheckDir returns an error if path, the value of a flag, is a file.
+// CheckDir returns an error if path, the value of a flag, is a file. The path may be empty.
 func CheckDir(flag, path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() {

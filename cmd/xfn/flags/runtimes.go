@@ -209,7 +209,7 @@ func (f recordingFlags) apply(config *session.Config) error {
 	case f.Record == "" && !f.Twice:
 		return nil
 	}
-	if err := CheckDir("record", f.Record); f.Record != "" && err != nil {
+	if err := CheckDir("record", f.Record); err != nil {
 		return err
 	}
 	config.Wrap = func(r function.Runner) function.Runner {

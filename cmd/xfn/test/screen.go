@@ -196,9 +196,7 @@ func (s *screen) update() error {
 func (s *screen) begin(watches string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.watches = watches; watches == "" {
-		return nil
-	}
+	s.watches = watches
 	return s.showText(watches)
 }
 
