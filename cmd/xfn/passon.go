@@ -38,7 +38,7 @@ func passOn(ctx context.Context, command string, args []string, stdin, stdout, s
 		return cmd.Process.Signal(syscall.SIGTERM)
 	}
 	err = cmd.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return max(exit.ExitCode(), 1), nil
 	}
 	if err != nil {

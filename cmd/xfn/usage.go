@@ -35,9 +35,8 @@ func arguments(args []string) []string {
 // explain returns the usage error for arguments that the parser does not accept, with
 // the next action as its hint.
 func explain(parser *kong.Kong, args []string, err error) error {
-	var pe *kong.ParseError
 	var node *kong.Node
-	if errors.As(err, &pe) && pe.Context != nil {
+	if pe, ok := errors.AsType[*kong.ParseError](err); ok && pe.Context != nil {
 		node = pe.Context.Selected()
 		if empty := emptyWord(pe.Context); empty != nil {
 			return &terminal.UsageError{Err: empty}

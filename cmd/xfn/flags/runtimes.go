@@ -239,14 +239,14 @@ func Replay(dir string) (function.Runner, error) {
 func explained(r function.Runner) function.Runner {
 	return function.RunnerFunc(func(ctx context.Context, name string, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 		rsp, err := r.RunFunction(ctx, name, req)
-		var miss *intercept.MissError
-		var differ *intercept.UnstableError
+		miss, isMiss := errors.AsType[*intercept.MissError](err)
+		differ, isUnstable := errors.AsType[*intercept.UnstableError](err)
 		switch {
-		case errors.As(err, &miss) && miss.Recorded == nil:
+		case isMiss && miss.Recorded == nil:
 			return nil, hint.Wrap(err, "record the call with --record "+miss.Dir)
-		case errors.As(err, &miss):
+		case isMiss:
 			return nil, hint.Wrap(differing(err, miss.Recorded, miss.Now), "if the change is intended, record the call with --record "+miss.Dir)
-		case errors.As(err, &differ):
+		case isUnstable:
 			return nil, differing(err, differ.First, differ.Second)
 		}
 		return rsp, err

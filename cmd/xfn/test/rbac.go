@@ -153,9 +153,9 @@ func (c *RBACCmd) cases(ctx context.Context, r manifest.Reader, g *grant) ([]sui
 // explainKind returns the error of a file that is not a suite, which says what xfn rbac reads. It
 // returns other errors unchanged.
 func explainKind(err error) error {
-	var at *manifest.Error
-	var got *spec.KindError
-	if !errors.As(err, &at) || !errors.As(err, &got) {
+	at, hasPlace := errors.AsType[*manifest.Error](err)
+	got, isKind := errors.AsType[*spec.KindError](err)
+	if !hasPlace || !isKind {
 		return err
 	}
 	next := cmp.Or(hint.Meant("kind: ", schema.SimilarKind(got.APIVersion, got.Kind)), "leave the file out, and name the files of Compositions, and the suites that render them")

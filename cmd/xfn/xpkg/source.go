@@ -228,8 +228,8 @@ func faults(term *terminal.Terminal, root string, err error) error {
 // Faults prints the problems if err contains several, and returns an error with their
 // number, which begins with what. It returns any other err unchanged.
 func Faults(term *terminal.Terminal, what string, err error) error {
-	var all xpkg.Problems
-	if !errors.As(err, &all) || len(all) == 1 {
+	all, ok := errors.AsType[xpkg.Problems](err)
+	if !ok || len(all) == 1 {
 		return err
 	}
 	for _, p := range worthPrinting(all) {
