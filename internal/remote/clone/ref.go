@@ -9,7 +9,9 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"github.com/xfn-dev/xfn/internal/proc"
 )
@@ -111,11 +113,10 @@ var errEmpty = errors.New("the repository is empty: it has no commit")
 
 // readLocal reads from a repository on this machine, bare or with a work tree.
 func readLocal(ctx context.Context, path, ref string) (Snapshot, error) {
-	repo, err := open(path)
+	objects, err := open(path)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	objects := repo.Storer
 	hash, name, found := lookup(objects, ref)
 	switch {
 	case found:
@@ -132,12 +133,17 @@ func readLocal(ctx context.Context, path, ref string) (Snapshot, error) {
 	return snapshot(objects, hash, name)
 }
 
+// maxCached is the size of the largest object of a local repository that is read into memory, in
+// bytes. Larger objects are read from their file each time.
+const maxCached = 1 << 20
+
 // open opens the repository at path or, as git does, at path with ".git".
-func open(path string) (*git.Repository, error) {
+func open(path string) (*filesystem.Storage, error) {
 	for _, p := range []string{path, path + ".git"} {
 		repo, err := git.PlainOpenWithOptions(p, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
 		if err == nil {
-			return repo, nil
+			dir := repo.Storer.(*filesystem.Storage).Filesystem()
+			return filesystem.NewStorageWithOptions(dir, cache.NewObjectLRUDefault(), filesystem.Options{LargeObjectThreshold: maxCached}), nil
 		}
 		if !errors.Is(err, git.ErrRepositoryNotExists) {
 			return nil, fmt.Errorf("opening repository %q: %w", p, err)
