@@ -115,14 +115,15 @@ func (w *walker) add(e object.TreeEntry, at string, depth int) error {
 }
 
 func (w *walker) addBlob(hash plumbing.Hash, f file) error {
-	size, err := w.objects.EncodedObjectSize(hash)
+	// EncodedObjectSize of go-git would leave the file of each object open.
+	blob, err := object.GetBlob(w.objects, hash)
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", f.path, err)
 	}
-	if w.bytesLeft -= size; size < 0 || w.bytesLeft < 0 {
+	if w.bytesLeft -= blob.Size; blob.Size < 0 || w.bytesLeft < 0 {
 		return fmt.Errorf("its files are larger than the %d bytes that are allowed", w.maxBytes)
 	}
-	f.size = size
+	f.size = blob.Size
 	f.open = func() (io.ReadCloser, error) {
 		blob, err := object.GetBlob(w.objects, hash)
 		if err != nil {
