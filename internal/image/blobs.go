@@ -110,7 +110,7 @@ func (d *BlobDir) Open(h v1.Hash, size int64) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &checkedBlob{rc, d, h}, nil
+	return &checkedBlob{blob: rc, dir: d, hash: h}, nil
 }
 
 func (d *BlobDir) open(h v1.Hash, size int64) (io.ReadCloser, error) {
@@ -129,17 +129,30 @@ func (d *BlobDir) Link(h v1.Hash, path string) error { return os.Link(d.file(h),
 
 // A checkedBlob reads a blob of the cache, and removes it if its content has another digest.
 type checkedBlob struct {
-	io.ReadCloser
-	dir  *BlobDir
-	hash v1.Hash
+	blob   io.ReadCloser
+	dir    *BlobDir
+	hash   v1.Hash
+	closed bool
 }
 
 func (m *checkedBlob) Read(p []byte) (int, error) {
-	n, err := m.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) && m.dir.removeDamaged(m.hash) {
+	n, err := m.blob.Read(p)
+	if err == nil || errors.Is(err, io.EOF) || m.closed {
+		return n, err
+	}
+	// Windows removes no open file.
+	if m.Close() == nil && m.dir.removeDamaged(m.hash) {
 		err = hint.Wrap(fmt.Errorf("the cache was damaged: %w", err), "run the command again: it fetches the damaged blob again")
 	}
 	return n, err
+}
+
+func (m *checkedBlob) Close() error {
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	return m.blob.Close()
 }
 
 // removeDamaged removes the blob with the digest h if its content has another digest. It reports
