@@ -342,8 +342,14 @@ func (reg *Registry) keep(path string, h v1.Hash) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if _, err := os.Stat(reg.blobPath(h)); !errors.Is(err, fs.ErrNotExist) {
+	blob := reg.blobPath(h)
+	if _, err := os.Stat(blob); !errors.Is(err, fs.ErrNotExist) {
 		return err // The blob exists, and its content was verified.
 	}
-	return os.Rename(path, reg.blobPath(h))
+	err = os.Rename(path, blob)
+	// Windows does not replace a blob that another request stored since then and a client reads.
+	if _, absent := os.Stat(blob); err != nil && absent == nil {
+		return nil
+	}
+	return err
 }
