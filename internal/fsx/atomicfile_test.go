@@ -1,12 +1,14 @@
 package fsx_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/xfn-dev/xfn/internal/e2e"
@@ -57,6 +59,30 @@ func TestWriteCached(t *testing.T) {
 	if got := get(t, path); got != "new" || entries(t, dir) != 2 {
 		t.Errorf("got %q and %d files, want the new text and two files", got, entries(t, dir))
 	}
+}
+
+// A file is replaced while another process reads it, which gets the old content or the new one.
+func TestReplaceWhileRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	put(t, path, "content")
+	ctx, stop := context.WithCancel(t.Context())
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for ctx.Err() == nil {
+			// Windows refuses to open a file while it is replaced.
+			if data, err := os.ReadFile(path); err == nil && string(data) != "content" || errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("got %q, %v, want the content", data, err)
+				return
+			}
+		}
+	})
+	for range 20 {
+		if err := fsx.WriteFile(path, 0o600, []byte("content")); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	reader.Wait()
 }
 
 func TestMode(t *testing.T) {

@@ -177,7 +177,7 @@ func (f *AtomicFile) commit(path string, perm fs.FileMode, sync bool) error {
 			return errors.Join(fmt.Errorf("closing %q: %w", path, Cause(err)), f.remove())
 		}
 	}
-	if err := os.Rename(f.f.Name(), target(path)); err != nil {
+	if err := rename(f.f.Name(), target(path)); err != nil {
 		err = fmt.Errorf("moving the finished file to %q: %w", path, Cause(err))
 		if f.closed {
 			err = errors.Join(err, f.remove())

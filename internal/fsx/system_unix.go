@@ -28,6 +28,8 @@ func unlock(f *os.File) error {
 	return os.NewSyscallError("flock", unix.Flock(int(f.Fd()), unix.LOCK_UN))
 }
 
+func rename(from, to string) error { return os.Rename(from, to) }
+
 // duplicate returns an open file again, with the same offset. A program that opens /dev/stdout
 // instead begins at the start of a file.
 func duplicate(fd int, path string) (*os.File, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sys/windows"
 )
@@ -24,6 +25,18 @@ func try(f *os.File, mode LockMode) (bool, error) {
 
 // unlock does nothing, because a new process has no copies of open files on Windows.
 func unlock(*os.File) error { return nil }
+
+// rename tries for two seconds to replace a file that another process reads, which Windows does
+// not allow.
+func rename(from, to string) error {
+	for start := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		err := os.Rename(from, to)
+		inUse := errors.Is(err, windows.ERROR_ACCESS_DENIED) || errors.Is(err, windows.ERROR_SHARING_VIOLATION)
+		if !inUse || time.Since(start) > 2*time.Second {
+			return err
+		}
+	}
+}
 
 // duplicate fails, because no path names an open file on Windows.
 func duplicate(int, string) (*os.File, error) { return nil, errors.ErrUnsupported }
