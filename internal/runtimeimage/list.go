@@ -132,10 +132,8 @@ func (l *lister) entry(ctx context.Context, s step, d fs.DirEntry) error {
 		if err != nil {
 			return unread(err)
 		}
-		if info.Mode()&0o100 != 0 {
-			f.Mode = 0o755
-		}
 		f.Open = func() (io.ReadCloser, error) { return os.OpenInRoot(l.root.Name(), file) }
+		f.Mode = ModeOf(info, f.Open)
 		if l.size += info.Size(); l.size > MaxBytes {
 			return fmt.Errorf("the files of the directory are larger than %d GiB", MaxBytes>>30)
 		}

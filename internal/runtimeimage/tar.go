@@ -5,11 +5,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"strings"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -32,6 +35,32 @@ type TarFile struct {
 func NewTarFile(name string, mode int64, data []byte) TarFile {
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 	return TarFile{Path: name, Mode: mode, Size: int64(len(data)), Open: open}
+}
+
+// ModeOf returns the mode in a layer of a regular file: 0755 if it is executable, and otherwise
+// 0644. Windows has no such mode. There, a file is executable if it begins as the programs and
+// scripts of Linux do.
+func ModeOf(info fs.FileInfo, open func() (io.ReadCloser, error)) int64 {
+	executable := info.Mode()&0o100 != 0
+	if runtime.GOOS == "windows" {
+		executable = isProgram(open)
+	}
+	if executable {
+		return 0o755
+	}
+	return 0o644
+}
+
+// isProgram returns false for a file that cannot be read: its content is read later, which fails then.
+func isProgram(open func() (io.ReadCloser, error)) bool {
+	r, err := open()
+	if err != nil {
+		return false
+	}
+	defer func() { _ = r.Close() }()
+	start := make([]byte, len(elf.ELFMAG))
+	n, _ := io.ReadFull(r, start)
+	return string(start) == elf.ELFMAG || bytes.HasPrefix(start[:n], []byte("#!"))
 }
 
 func (f TarFile) header() *tar.Header {

@@ -53,11 +53,8 @@ func layerOf(ctx context.Context, key string, files []runtimeimage.TarFile) runt
 
 // fileOf returns the file of a layer, with the name there, for a regular file.
 func fileOf(name, file string, info fs.FileInfo) runtimeimage.TarFile {
-	f := runtimeimage.TarFile{Path: name, Mode: 0o644, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(file) }}
-	if info.Mode()&0o100 != 0 {
-		f.Mode = 0o755
-	}
-	return f
+	open := func() (io.ReadCloser, error) { return os.Open(file) }
+	return runtimeimage.TarFile{Path: name, Mode: runtimeimage.ModeOf(info, open), Size: info.Size(), Open: open}
 }
 
 func (b *builder) packagesLayer(ctx context.Context, t *tree, all []*npm.Package) (runtimeimage.Layer, error) {
