@@ -51,9 +51,12 @@ func (f containerFlags) ProvideContainers(c *AlphaCmd, term *terminal.Terminal, 
 	if runtime.GOOS != "linux" {
 		return sandbox.Containers{}, fmt.Errorf("running containers on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 	}
-	for flag, id := range map[string]int{"--map-root-uid": f.MapRootUID, "--map-root-gid": f.MapRootGID} {
-		if id <= 0 || int64(id) > maxMapRoot {
-			return sandbox.Containers{}, &terminal.UsageError{Err: fmt.Errorf("%s must be positive and at most %d, since containers get 65536 ids, got %d", flag, int64(maxMapRoot), id)}
+	for _, first := range []struct {
+		flag string
+		id   int
+	}{{"--map-root-uid", f.MapRootUID}, {"--map-root-gid", f.MapRootGID}} {
+		if first.id <= 0 || int64(first.id) > maxMapRoot {
+			return sandbox.Containers{}, &terminal.UsageError{Err: fmt.Errorf("%s must be positive and at most %d, since containers get 65536 ids, got %d", first.flag, int64(maxMapRoot), first.id)}
 		}
 	}
 	dir, err := flags.Cache{CacheDir: f.CacheDir}.Path()
