@@ -251,7 +251,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a Configuration has no runtime", "xpkg build -f package --embed-runtime-source package", `the package in "package" is a Configuration with a runtime image, which nothing would run`, "leave --embed-runtime-source out"},
 		{"a package is not written to a directory", "xpkg pull REF -o package", `writing package "package": it is a directory`, "such as package/package.xpkg"},
 		{"an empty file is not a package", "xpkg lint ./empty.lock", "the file is empty", "build or pull the file again"},
-		{"the project in the working directory is locked", "lock --check --lock-file none.lock", "is not up to date", "run xfn lock --lock-file none.lock\n"},
+		{"the project in the working directory is locked", "lock --check --lock-file none.lock", "is not up to date: it does not exist\n", "run xfn lock --lock-file none.lock\n"},
 		{"an image that was not pulled is not locked offline", "lock newer.yaml --lock-file none.lock --offline", "is not in the cache", "run this command once without --offline"},
 		{"a claim needs its XRD", "render xr.yaml --compositions other.yaml", "no Composition is for XA", "for a claim, add its XRD, too"},
 		{"the Composition is in a folder of the folder", "render xr.yaml --compositions kinds", "no Composition is for XA", "name the directory kinds/a, too: directories in kinds are not read"},

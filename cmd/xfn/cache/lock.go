@@ -92,7 +92,7 @@ func (c *LockCmd) Run(ctx context.Context, term *terminal.Terminal, program term
 	return c.print(term, lock.Compare(before, after))
 }
 
-// read returns the lock file, decoded and as text. A missing file is an empty lock.
+// read returns the lock file, decoded and as text. A missing file is an empty lock with the text nil.
 func (c *LockCmd) read() (*lock.Lock, []byte, error) {
 	l, text, err := lock.ReadText(c.LockFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -253,7 +253,11 @@ func (c *LockCmd) check(term *terminal.Terminal, before *lock.Lock, plan lock.Pl
 	if err := c.Print(term, result, terminal.Lines(lines...)); err != nil || result.UpToDate {
 		return err
 	}
-	return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, outdated(result)), c.updateHint())
+	reason := outdated(result)
+	if text == nil {
+		reason = "it does not exist"
+	}
+	return hint.Wrap(fmt.Errorf("lock file %q is not up to date: %s", c.LockFile, reason), c.updateHint())
 }
 
 // updateHint returns the hint that says how to write the lock file that was checked.
