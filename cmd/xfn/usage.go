@@ -265,8 +265,11 @@ func formOf(f *kong.Flag) string {
 }
 
 // outputHint returns the hint for a flag that a command does not have, and that would name the
-// file or the format of its output.
+// file or the format of its output. Commands that write files explain the flag "output".
 func outputHint(node *kong.Node) hint.Hint {
+	if next := meantBy(node, "output"); next != "" {
+		return next
+	}
 	next := "the result goes to standard output: write > FILE at the end of the command"
 	for _, f := range slices.Concat(node.AllFlags(true)...) {
 		last := f.Name[strings.LastIndex(f.Name, "-")+1:]

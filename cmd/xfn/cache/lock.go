@@ -32,7 +32,7 @@ type LockCmd struct {
 	Files []string `arg:"" optional:"" help:"Files or folders of Functions, package metadata (crossplane.yaml) or package roots, and a project file or its folder. Default: the files in the lock file, or the project file in the working directory."`
 
 	BaseImage []string       `sep:"none" placeholder:"REF" help:"Lock an image for --base-image or --embed-runtime-remote of xpkg build, too. Repeatable."`
-	LockFile  string         `writes:"lock.yaml" default:"xfn.lock" placeholder:"FILE" help:"The lock file. Default: ${default}."`
+	LockFile  string         `writes:"lock.yaml" default:"xfn.lock" placeholder:"FILE" meant:"output" help:"The lock file. Default: ${default}."`
 	Update    flags.Optional `xor:"do" placeholder:"NAME" help:"Resolve locked entries again: all, or NAME (--update=NAME). Repeatable."`
 	Check     bool           `xor:"do" help:"Write nothing, use no network, and fail if the lock file lacks entries or has unused entries."`
 	Offline   bool           `help:"Fetch nothing: an image that is not in the cache is an error."`

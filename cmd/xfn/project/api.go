@@ -20,7 +20,7 @@ type CompositionCmd struct {
 	XRD    string `arg:"" name:"xrd" help:"File with the XRD."`
 	Name   string `empty:"" placeholder:"PREFIX" help:"Prefix of the Composition's name."`
 	Plural string `empty:"" placeholder:"PLURAL" help:"Plural of the kind, instead of the plural in the XRD."`
-	Path   string `empty:"" placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/composition.yaml."`
+	Path   string `empty:"" placeholder:"FILE" meant:"output" help:"File to create in the directory of APIs. Default: PLURAL/composition.yaml."`
 
 	// CacheDir is a flag of the crossplane CLI. Nothing is fetched here.
 	CacheDir string `hidden:""`
@@ -52,7 +52,7 @@ type XRDCmd struct {
 	File    string `arg:"" name:"xr" help:"File with an example of an XR, or with an XR in SimpleSchema; - for stdin."`
 	From    string `enum:"xr,simpleschema" default:"xr" placeholder:"FORMAT" help:"Content of the file: xr, an example with values, or simpleschema, types of fields in the syntax of kro. Default: ${default}."`
 	Plural  string `empty:"" placeholder:"PLURAL" help:"Plural of the kind."`
-	Path    string `empty:"" placeholder:"FILE" help:"File to create in the directory of APIs. Default: PLURAL/definition.yaml."`
+	Path    string `empty:"" placeholder:"FILE" meant:"output" help:"File to create in the directory of APIs. Default: PLURAL/definition.yaml."`
 	Replace bool   `help:"Replace the file of an existing XRD for the kind, or the file of --path."`
 	fileFlag
 }

@@ -64,12 +64,16 @@ Examples:
 `
 }
 
-// InsteadOf returns what to write instead of the flag for a version that helm and other tools have.
+// InsteadOf returns what to write instead of flags for a version and for an output that other
+// tools have.
 func (AddCmd) InsteadOf(flag string) string {
-	if flag != "version" {
-		return ""
+	switch flag {
+	case "version":
+		return "the version is part of the dependency: write REPOSITORY:v1.2.0 or k8s:v1.33.0"
+	case "output":
+		return "the command writes to the project file: name another one with --project-file"
 	}
-	return "the version is part of the dependency: write REPOSITORY:v1.2.0 or k8s:v1.33.0"
+	return ""
 }
 
 // Run adds the dependency.

@@ -30,6 +30,14 @@ Examples:
 `
 }
 
+// InsteadOf returns where the source is written instead of to the directory that a flag names.
+func (FunctionCmd) InsteadOf(flag string) string {
+	if flag != "output" {
+		return ""
+	}
+	return "the source is written to the project's directory of functions: spec.paths.functions in the project file names it"
+}
+
 // Run writes the function.
 func (c *FunctionCmd) Run(ctx context.Context, term *terminal.Terminal, p *project.Project) error {
 	dir, changed, err := generate.Function(ctx, p, generate.FunctionOptions{Name: c.Name, Language: c.Language, Pipeline: c.Pipeline})

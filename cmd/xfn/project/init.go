@@ -19,7 +19,7 @@ import (
 // InitCmd creates the directory of a new project.
 type InitCmd struct {
 	Name       string `arg:"" help:"Name of the project."`
-	Directory  string `short:"d" empty:"" placeholder:"DIR" help:"Directory to create. It may exist if it is empty except for .git. Default: NAME."`
+	Directory  string `short:"d" empty:"" placeholder:"DIR" meant:"output" help:"Directory to create. It may exist if it is empty except for .git. Default: NAME."`
 	Registry   string `short:"r" default:"example.com/my-org" placeholder:"REGISTRY" help:"The beginning of the project's repository. Default: ${default}."`
 	Repository string `empty:"" placeholder:"REPOSITORY" help:"The end of the project's repository. Default: NAME."`
 	Dialect    string `enum:"crossplane,upbound" default:"crossplane" placeholder:"DIALECT" help:"Format of the project file: crossplane-project.yaml (crossplane) or upbound.yaml (upbound). Default: ${default}."`
