@@ -89,9 +89,9 @@ func checkPredicate(predicateType string, predicate []byte) error {
 	if own := required[predicateType]; own == "" || fields[own] != nil {
 		return nil
 	}
-	for name, other := range map[string]string{"cyclonedx": CycloneDX, "slsaprovenance1": Provenance, "spdx": SPDX} {
-		if field := required[other]; fields[field] != nil {
-			return hint.Wrap(fmt.Errorf("it is of type %q, because it has %s", other, field), hint.Meant("the type ", name))
+	for _, other := range []struct{ name, uri string }{{"cyclonedx", CycloneDX}, {"slsaprovenance1", Provenance}, {"spdx", SPDX}} {
+		if field := required[other.uri]; fields[field] != nil {
+			return hint.Wrap(fmt.Errorf("it is of type %q, because it has %s", other.uri, field), hint.Meant("the type ", other.name))
 		}
 	}
 	return nil

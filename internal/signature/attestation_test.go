@@ -38,6 +38,14 @@ func TestStatement(t *testing.T) {
 	}
 }
 
+// TestStatementTypes checks that the error for a predicate of several other types is always the same.
+func TestStatementTypes(t *testing.T) {
+	for range 20 {
+		_, err := signature.Statement("r", v1.Hash{Algorithm: "sha256", Hex: "ab"}, signature.Provenance, []byte(`{"spdxVersion":"SPDX-2.3","bomFormat":"CycloneDX"}`))
+		e2e.ErrorHas(t, "CycloneDX is compared first", err, "because it has bomFormat")
+	}
+}
+
 // TestAttestedSignatures checks how many signatures an envelope may have.
 func TestAttestedSignatures(t *testing.T) {
 	t.Parallel()
