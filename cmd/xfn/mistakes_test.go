@@ -83,6 +83,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the platform of a program is two words", "image --program x=x -o image.tar", "expected OS/ARCH=FILE", "write --program linux/amd64=FILE"},
 		{"the file of a package without a runtime is not a base image", "image --program linux/amd64=program --base-image plain.xpkg -o image.tar", "the base image is a package without a runtime image", "name an image that a container can run"},
 		{"a package without a runtime is not a base image", "image --program linux/amd64=program --base-image REF -o image.tar", "the base image is a package without a runtime image", "name an image that a container can run"},
+		{"a predicate in another format is named by its file", "xpkg sign REF --sign-key cosign.key --attest spdx=cm.yaml", `reading attestation "cm.yaml": expected a JSON object: `, "--sbom"},
 		{"an image in an engine has a name", "xpkg build -f package --embed-runtime-image ./x", `reading --embed-runtime-image "./x": expected the name of an image`, "--embed-runtime-image-tarball ./x"},
 		{"the misspelled path of an image is a path", "xpkg build -f package --embed-runtime-image ./packge", "got a path", "did you mean package?"},
 		{"a composite resource composes nothing", "rbac xr.yaml", "xr.yaml:2: expected a Composition, an XRD, a CRD or a suite, got kind XA of example.org/v1", "name the files of Compositions"},

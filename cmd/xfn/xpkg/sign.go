@@ -3,6 +3,7 @@ package xpkg
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -175,9 +176,25 @@ func (f SignFlags) Attestations(name string, several bool) (all []push.Attestati
 		if err != nil {
 			return nil, fmt.Errorf("reading attestation %q: %w", path, err)
 		}
+		if err := checkJSON(text); err != nil {
+			return nil, hint.Wrap(fmt.Errorf("reading attestation %q: %w", path, err), "name a file that xfn xpkg build --sbom or --provenance wrote, or another predicate in JSON")
+		}
 		all = append(all, push.Attestation{Type: uri, Predicate: text})
 	}
 	return all, nil
+}
+
+// checkJSON returns an error unless text is a JSON object.
+func checkJSON(text []byte) error {
+	var object map[string]json.RawMessage
+	err := json.Unmarshal(text, &object)
+	if _, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("expected a JSON object: %w", err)
+	}
+	if err != nil || object == nil {
+		return errors.New("expected a JSON object")
+	}
+	return nil
 }
 
 // cutLast splits TYPE=FILE. A URI may contain "=", as in ?version=1.
