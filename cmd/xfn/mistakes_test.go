@@ -190,7 +190,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"an XRD is generated from an XR", "xrd generate xrd.yaml", "expected a composite resource, got kind CompositeResourceDefinition", "name the file of an example of the new XR"},
 		{"an object without a kind is not an XRD", "composition generate request.yaml", "request.yaml:1: expected a CompositeResourceDefinition, got an object without a kind\n", "which xfn xrd generate writes for an XR"},
 		{"a Composition is generated from an XRD", "composition generate xr.yaml", "expected a CompositeResourceDefinition, got", "which xfn xrd generate writes for an XR"},
-		{"a project file is not empty", "project lint -f empty.lock", "there is no YAML document", "xfn project init"},
+		{"a project file is not empty", "project lint -f empty.lock", "there is no YAML document", "in a new directory with xfn project init"},
 		{"a cache belongs to its user", "lock functions.yaml --cache-dir program/cache", `opening cache "`, "--cache-dir or XFN_CACHE_DIR"},
 		{"the folder of suites is misspelled", "upgrade-check suites", `looking for suites in "suites": no such file`, "check the path"},
 		{"a project is built for architectures of Go", "project build --platform linux/foo", `unknown architecture "foo"`, "use linux/amd64 or linux/arm64"},

@@ -78,7 +78,7 @@ func Read(ctx context.Context, path string) (*Project, error) {
 	}
 	docs, err := manifest.Reader{FS: afero.NewOsFs()}.All(ctx, path)
 	if err == nil && len(docs) == 0 {
-		err = hint.Wrap(&manifest.Error{Path: path, Err: manifest.ErrEmpty}, "remove the file, and create a project with xfn project init")
+		err = hint.Wrap(&manifest.Error{Path: path, Err: manifest.ErrEmpty}, "restore the file, or create a project in a new directory with xfn project init")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading project file: %w", err)
