@@ -228,6 +228,8 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"a path without a similar one begins somewhere", "lock zzzzzzzzzz.yaml", "no such file or directory", "a relative path begins at the working directory"},
 		{"CRDs are in definitions and packages", "xpkg get-crds xr.yaml", "error: xr.yaml: found neither CRDs", "package files"},
 		{"an image needs a name", "image", "expected a reference to push to", "as in xfn image registry.example.org"},
+		{"the coverage is written to a directory", "test cm.yaml --coverage=xr.yaml", `--coverage: "xr.yaml" is a file, expected a directory`, "name a directory"},
+		{"the directory of traces is created in a directory", "test cm.yaml --trace-html cm.yaml/x", `creating the directory "cm.yaml/x" of --trace-html: not a directory`, "a parent of the path is a file"},
 		{"calls are recorded in a directory", "render xr.yaml cm.yaml --record xr.yaml", `--record: "xr.yaml" is a file, expected a directory`, "name a directory"},
 		{"the old Compositions must exist", "diff cm.yaml -o cm.yaml --from zzzzzzzzzz", `--from: reading "zzzzzzzzzz": no such file or directory`, "the old Compositions"},
 		{"an Operation is not an XR", "operation render xr.yaml", "xr.yaml:2: not an operation type", "rendered by xfn render"},

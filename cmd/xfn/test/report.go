@@ -68,10 +68,8 @@ func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*repor
 	if f.Coverage.On || f.CoverageMin > 0 {
 		r.coverage = &coverage.Collector{}
 	}
-	if f.Coverage.Value != "" {
-		if err := os.MkdirAll(f.Coverage.Value, 0o755); err != nil {
-			return nil, fmt.Errorf("creating the folder of the coverage: %w", err)
-		}
+	if err := makeDir("coverage", f.Coverage.Value); err != nil {
+		return nil, err
 	}
 	if f.JUnit != "" {
 		_, err := os.Stat(filepath.Dir(f.JUnit))
@@ -82,10 +80,8 @@ func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*repor
 			return nil, fmt.Errorf("writing the report %q: %w", f.JUnit, fsx.Cause(err))
 		}
 	}
-	if f.TraceHTML != "" {
-		if err := os.MkdirAll(f.TraceHTML, 0o755); err != nil {
-			return nil, fmt.Errorf("creating the folder of traces: %w", err)
-		}
+	if err := makeDir("trace-html", f.TraceHTML); err != nil {
+		return nil, err
 	}
 	switch f.Format {
 	case terminal.SARIF, terminal.GitLab:
@@ -95,6 +91,20 @@ func (f reportFlags) report(term *terminal.Terminal, p terminal.Program) (*repor
 		r.text = &suite.TextReport{W: term.Stdout, Color: term.Colour(term.Stdout), Verbose: term.Verbose, Quiet: term.Quiet, Columns: term.Columns}
 	}
 	return r, nil
+}
+
+// makeDir makes the directory that a flag names, unless its path is empty.
+func makeDir(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := flags.CheckDir(flag, path); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return fmt.Errorf("creating the directory %q of --%s: %w", path, flag, fsx.Cause(err))
+	}
+	return nil
 }
 
 // replaced are the options that xfn test does not have as a flag: the fields of a case that replace
