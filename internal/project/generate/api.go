@@ -71,11 +71,7 @@ func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptio
 		d := project.Dependency{Type: "xpkg", XPkg: &project.Package{
 			APIVersion: "pkg.crossplane.io/v1", Kind: "Function", Package: autoReadyPackage, Version: anyVersion, Key: "package",
 		}}
-		edit, err := edited(ctx, p, d)
-		if err == nil {
-			err = edit.Write()
-		}
-		if err != nil {
+		if _, err := update(ctx, p.Path, func() (*Edit, error) { return edited(ctx, p.Path, d) }); err != nil {
 			return "", err
 		}
 	}

@@ -145,14 +145,14 @@ func AddDependency(ctx context.Context, p *project.Project, d project.Dependency
 	if err != nil {
 		return adviseDependency(d, fmt.Errorf("reading the dependency %q: %w", nameOf(d), err))
 	}
-	edit, err := edited(ctx, p, d)
-	if err != nil {
+	if _, err := edited(ctx, p.Path, d); err != nil {
 		return err
 	}
 	if err := writeModels(ctx, p, sources...); err != nil {
 		return err
 	}
-	return edit.Write()
+	_, err = update(ctx, p.Path, func() (*Edit, error) { return edited(ctx, p.Path, d) })
+	return err
 }
 
 // adviseDependency adds the likely form of a dependency that cannot be read to the hint of err.
@@ -171,8 +171,14 @@ func adviseDependency(d project.Dependency, err error) error {
 	return err
 }
 
-func edited(ctx context.Context, p *project.Project, d project.Dependency) (*Edit, error) {
-	data, err := manifest.Reader{FS: afero.NewOsFs()}.Bytes(ctx, p.Path)
+// edited reads the project file again, because it may have changed while the dependency was
+// fetched, and adds the dependency.
+func edited(ctx context.Context, path string, d project.Dependency) (*Edit, error) {
+	p, err := project.Read(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := manifest.Reader{FS: afero.NewOsFs()}.Bytes(ctx, path)
 	if err != nil {
 		return nil, err
 	}

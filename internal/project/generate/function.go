@@ -60,9 +60,10 @@ func Function(ctx context.Context, p *project.Project, o FunctionOptions) (dir s
 		return "", false, fmt.Errorf("generating function %q: %w", o.Name, err)
 	}
 	// The pipeline is read first, so that no file is written if it cannot be changed.
-	var step *Edit
+	pipeline := locate(p, o.Pipeline)
+	addStep := func() (*Edit, error) { return AddStep(ctx, pipeline, o.Name, p.FunctionRef(o.Name)) }
 	if o.Pipeline != "" {
-		if step, err = AddStep(ctx, locate(p, o.Pipeline), o.Name, p.FunctionRef(o.Name)); err != nil {
+		if _, err := addStep(); err != nil {
 			return "", false, err
 		}
 	}
@@ -70,14 +71,14 @@ func Function(ctx context.Context, p *project.Project, o FunctionOptions) (dir s
 		return "", false, err
 	}
 	err = writeFunction(p, o, dir)
-	if err == nil && step != nil {
-		err = step.Write()
+	if err == nil && o.Pipeline != "" {
+		changed, err = update(ctx, pipeline, addStep)
 	}
 	if err != nil {
 		err = errors.Join(err, removeAll([]string{dir})) // The directory was empty.
 		return "", false, fmt.Errorf("writing function %q: %w", o.Name, err)
 	}
-	return dir, step != nil, nil
+	return dir, changed, nil
 }
 
 // allowed returns an error if the project has no models for a language.

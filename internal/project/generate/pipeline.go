@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"time"
 
 	"github.com/spf13/afero"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,6 +17,7 @@ import (
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/manifest"
 	"github.com/xfn-dev/xfn/internal/patch/fieldpath"
+	"github.com/xfn-dev/xfn/internal/proc"
 	"github.com/xfn-dev/xfn/internal/project"
 )
 
@@ -38,8 +41,49 @@ type Edit struct {
 	Data []byte
 }
 
-// Write writes the file, with the mode that it has.
-func (e *Edit) Write() error {
+// update writes what edit returns, and reports whether that is not nil. edit reads the file after
+// other processes that update it have finished, so no change of theirs is lost. On Windows, an open
+// file cannot be replaced, so processes do not wait for each other there.
+func update(ctx context.Context, path string, edit func() (*Edit, error)) (changed bool, err error) {
+	f, err := lockFile(ctx, path)
+	if err != nil {
+		return false, err
+	}
+	if f != nil {
+		defer func() { err = errors.Join(err, fsx.Unlock(f)) }()
+	}
+	e, err := edit()
+	if e == nil || err != nil {
+		return false, err
+	}
+	return true, e.write()
+}
+
+// lockFile opens and locks a file. It returns nil if the system cannot lock it.
+func lockFile(ctx context.Context, path string) (*os.File, error) {
+	if info, err := os.Stat(path); runtime.GOOS == "windows" || err != nil || !info.Mode().IsRegular() {
+		return nil, nil
+	}
+	for {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("locking %q: %w", path, fsx.Cause(err))
+		}
+		ok, lockErr := fsx.TryLock(f, fsx.ExclusiveLock)
+		switch {
+		case lockErr != nil: // Some network file systems have no locks.
+			return nil, f.Close()
+		case ok && fsx.IsAt(f, path):
+			return f, nil
+		}
+		if err := errors.Join(f.Close(), proc.Sleep(ctx, 10*time.Millisecond)); err != nil {
+			return nil, fmt.Errorf("locking %q: %w", path, err)
+		}
+	}
+}
+
+// write writes the file, with the mode that it has.
+func (e *Edit) write() error {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(e.Path); err == nil {
 		mode = info.Mode().Perm()
