@@ -68,11 +68,15 @@ func (c *UpgradeCmd) sides(ctx context.Context, term *terminal.Terminal, program
 	}
 	var old revision
 	if from != "" {
-		functions := ""
+		functions, paths := "", c.Paths
 		if p != nil {
-			functions = p.Dir(p.Paths.Functions)
+			functions, paths = p.Dir(p.Paths.Functions), []string{p.Dir("")}
 		}
-		if old, err = readRevision(ctx, from, cmp.Or(c.LockFile, lock.FileName), functions, term.Warn); err != nil {
+		root, err := repositoryOf(paths)
+		if err != nil {
+			return before, after, nil, err
+		}
+		if old, err = readRevision(ctx, from, root, cmp.Or(c.LockFile, lock.FileName), functions, term.Warn); err != nil {
 			return before, after, nil, err
 		}
 		for _, name := range old.functions {
@@ -154,13 +158,25 @@ type revision struct {
 	before, after *lock.Lock
 }
 
-// readRevision reads a git commit. functions is the folder of embedded functions, or "". It warns of
-// files that it cannot parse.
-func readRevision(ctx context.Context, rev, lockFile, functions string, warn func(string)) (r revision, err error) {
-	root, err := clone.Root(".")
-	if err != nil {
-		return r, hint.Wrap(err, "compare versions without git with --with or --crossplane-version")
+// repositoryOf returns the root of the git repository that has the first of the paths, or else the
+// working directory.
+func repositoryOf(paths []string) (string, error) {
+	if len(paths) > 0 {
+		dir := paths[0]
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			dir = filepath.Dir(dir)
+		}
+		if root, err := clone.Root(dir); err == nil {
+			return root, nil
+		}
 	}
+	root, err := clone.Root(".")
+	return root, hint.Wrap(err, "compare versions without git with --with or --crossplane-version")
+}
+
+// readRevision reads a commit of the git repository at root. functions is the folder of embedded
+// functions, or "". It warns of files that it cannot parse.
+func readRevision(ctx context.Context, rev, root, lockFile, functions string, warn func(string)) (r revision, err error) {
 	snap, err := clone.Commit(ctx, clone.Options{URL: root, Ref: rev})
 	if err != nil {
 		return r, fmt.Errorf("reading revision %q: %w", rev, err)
