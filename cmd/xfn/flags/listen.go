@@ -37,6 +37,9 @@ func listen(ctx context.Context, network, address, named string) (net.Listener, 
 	listener, err := replaceDead(ctx, network, address)
 	if err != nil {
 		next := "choose another address with --address HOST:PORT"
+		if network == "unix" {
+			next = "choose another path with --address " + strings.TrimSuffix(named, address) + "PATH"
+		}
 		if ip := net.ParseIP(strings.Trim(named, "[]")); ip != nil {
 			next = "write --address " + net.JoinHostPort(ip.String(), "5000")
 		}

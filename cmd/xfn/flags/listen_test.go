@@ -56,6 +56,9 @@ func TestOnDeadSocket(t *testing.T) {
 	e2e.WriteFile(t, file, "precious")
 	_, err = flags.Listen(t.Context(), "unix", file)
 	e2e.ErrorHas(t, "a file where the socket would be is an error", err, "address already in use")
+	e2e.Equal(t, "a socket has another path, not another port", "choose another path with --address PATH", string(hint.Of(err)))
+	err = e2e.Err(flags.ListenAt(t.Context(), "unix://"+file))
+	e2e.Equal(t, "a socket in an address keeps its scheme", "choose another path with --address unix://PATH", string(hint.Of(err)))
 	e2e.Equal(t, "listening does not change a regular file", "precious", e2e.ReadFile(t, file))
 	e2e.Equal(t, "a missing address is an error", `listening on "": the address is empty`, fmt.Sprint(e2e.Err(flags.Listen(t.Context(), "tcp", ""))))
 	if runtime.GOOS != "windows" {
