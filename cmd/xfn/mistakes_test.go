@@ -255,6 +255,7 @@ func TestMistakesWithPackages(t *testing.T) {
 		{"the file is in a folder", "render all.yaml other.yaml", `reading "all.yaml": no such file`, "did you mean all/all.yaml?"},
 		{"an Operation has the API version of a Composition", "operation render wrongop.yaml", "wrongop.yaml:2: not an operation type", `set "apiVersion: ops.crossplane.io/v1alpha1" at wrongop.yaml:1`},
 		{"a ConfigMap is rendered by no Composition of a project", "render cm.yaml", "expected a composite resource, got", "name the file of an object whose kind an XRD defines"},
+		{"a function is added to a project with its commands", "render xr.yaml kinds/a/composition.yaml", "which was not found", "xfn dependency add, or the source with xfn function generate, or name its package with --package NAME=PATH"},
 		{"a project has a Composition for each XR", "render xr.yaml", "no Composition in", "xfn composition generate"},
 		{"two mistakes are reported together", "xpkg build -f package --embed-runtime-source package --platform linux/amd46", `reading --platform "linux/amd46": unknown platform`, "leave --embed-runtime-source out, or build the package anyway with --lint=warn; did you mean linux/amd64?"},
 		{"a Configuration has no runtime", "xpkg build -f package --embed-runtime-source package", `the package in "package" is a Configuration with a runtime image, which nothing would run`, "leave --embed-runtime-source out"},

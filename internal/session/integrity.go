@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,10 @@ func (s *Session) checkIntegrity(ctx context.Context, p plan, problems []composi
 	case len(p.functions.dependencies) > 0:
 		return hint.Wrap(err, hint.Hint("the functions of "+s.config.Functions+" are "+strings.Join(p.functions.available(), ", ")+": use one of these names, add the function to the dependencies, or name its package with ")+hint.Package+" NAME=PATH")
 	}
+	add, orPackage := s.config.AddFunction, ", or name its package with "+hint.Package+" NAME=PATH"
+	if len(p.functions.byName) == 0 && add != "" {
+		return hint.Wrap(err, nearBuiltin(e)+add+orPackage)
+	}
 	if p.functions.metadata != "" && len(p.functions.byName) == 0 {
 		return hint.Wrap(err, nearBuiltin(e)+hint.Hint(p.functions.metadata)+" without functions in spec.dependsOn: run a function from its package or source with "+hint.Package+" NAME=PATH, or write a file of Functions of apiVersion pkg.crossplane.io/v1, which have spec.package")
 	}
@@ -84,7 +89,7 @@ func (s *Session) checkIntegrity(ctx context.Context, p plan, problems []composi
 	if next := manifest.Misnamed(s.config.Reader.FS, s.config.Functions); next != "" {
 		return hint.Wrap(err, next)
 	}
-	return hint.Wrap(err, "add a Function of that name to "+hint.Hint(s.config.Functions)+", or name its package with "+hint.Package+" NAME=PATH")
+	return hint.Wrap(err, cmp.Or(add, "add a Function of that name to "+hint.Hint(s.config.Functions))+orPackage)
 }
 
 // reportConverted notes that a legacy Composition is rendered as a pipeline. If the imitated version of

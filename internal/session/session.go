@@ -34,6 +34,8 @@ type Config struct {
 	// Functions is a file or folder of Function objects, or of package metadata
 	// with the functions as dependencies. It may be "".
 	Functions string
+	// AddFunction says how a function is added to Functions. The default is a Function object.
+	AddFunction hint.Hint
 	// Dependencies selects the versions of dependencies in package metadata. It is
 	// required if Functions contains package metadata.
 	Dependencies Resolver

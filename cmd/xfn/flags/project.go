@@ -111,6 +111,7 @@ func (f Runtimes) UseFunctions(ctx context.Context, term *terminal.Terminal, pro
 		return err
 	}
 	config.Functions = p.Path
+	config.AddFunction = hint.Hint("add the package to the dependencies with xfn dependency add, or the source with xfn function generate")
 	Inline(&config.Reader, config.Functions, docs...)
 	if f.Replay != "" {
 		return nil // No function is built.
