@@ -260,7 +260,7 @@ func changeTitle(i clusterdiff.Diff) string {
 }
 
 // ErrChanges is the error of diff with --exit-code if something would change.
-var ErrChanges = errors.New("the Compositions would change existing resources")
+var ErrChanges = errors.New("the Compositions would add, change or remove resources")
 
 func (s *summary) verdict(exitCode bool) error {
 	switch {
