@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	kschema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -64,15 +65,17 @@ type TemplateBase struct {
 }
 
 // TemplateBases returns the bases of function-patch-and-transform's templates in a Composition.
-// steps are the names of the other steps with an input, whose resources are known only after a render.
+// steps are the names of the other steps, whose resources are known only after a render. A step of
+// function-auto-ready is not among them, because it composes nothing.
 func TemplateBases(e Entry) (bases []TemplateBase, steps []string) {
 	for i, step := range e.Spec.Pipeline {
-		if step.Input == nil {
+		if strings.HasSuffix(step.FunctionRef.Name, "function-auto-ready") {
 			continue
 		}
+		input := cmp.Or(step.Input, &runtime.RawExtension{})
 		var in templateInput
-		// An input that cannot be decoded belongs to another function.
-		err := json.Unmarshal(step.Input.Raw, &in)
+		// An input that is missing or cannot be decoded belongs to another function.
+		err := json.Unmarshal(input.Raw, &in)
 		if err != nil || !strings.HasPrefix(in.APIVersion, "pt.fn.crossplane.io/") {
 			steps = append(steps, step.Step)
 			continue

@@ -57,8 +57,7 @@ func TestMayCompose(t *testing.T) {
 	}
 }
 
-// TestTemplateBases checks that the bases of templates are read, and that other steps with an input are
-// listed.
+// TestTemplateBases checks that the bases of templates are read, and that other steps are listed.
 func TestTemplateBases(t *testing.T) {
 	t.Parallel()
 	const base = "spec.pipeline[0].input.resources[%d].base"
@@ -71,7 +70,8 @@ func TestTemplateBases(t *testing.T) {
 			{"name":"status","base":{"kind":"Bucket","spec":{"forProvider":{"a":1}}},"patches":[{"fromFieldPath":"status.atProvider.id"}]},
 			{"name":"same","base":{"kind":"Bucket"},"patches":[{"fromFieldPath":"spec.forProvider.region"}]},
 			{"name":"loop","base":{"kind":"Pod"},"patches":[{"type":"PatchSet","patchSetName":"loop"}]}]}`)},
-		{Step: "ready"},
+		{Step: "ready", FunctionRef: apiextv1.FunctionReference{Name: "crossplane-contrib-function-auto-ready"}},
+		{Step: "embedded"},
 		{Step: "template", Input: input(`{"apiVersion":"gotemplating.fn.crossplane.io/v1beta1"}`)},
 		{Step: "list", Input: input(`{"apiVersion":"example.org/v1","resources":"text"}`)},
 	}}}}
@@ -86,7 +86,7 @@ func TestTemplateBases(t *testing.T) {
 		{Field: fmt.Sprintf(base, 6), Name: "loop", Object: map[string]any{"kind": "Pod"}},
 	}
 	e2e.Equal(t, "only a template with a base has one, and patches of spec.forProvider make it a managed resource", want, bases)
-	e2e.Equal(t, "a step without an input composes nothing by it", []string{"template", "list"}, steps)
+	e2e.Equal(t, "a function without an input composes resources, except function-auto-ready", []string{"embedded", "template", "list"}, steps)
 }
 
 // TestRolesGrant checks which ClusterRoles let Crossplane compose NetworkPolicies.
