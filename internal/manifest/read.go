@@ -107,7 +107,8 @@ func (r Reader) FirstObject(ctx context.Context, path string) (map[string]any, D
 }
 
 // All returns the documents of a file. For a folder, it returns the documents of its .yaml
-// and .yml files, in the order of the file names, without sub-folders.
+// and .yml files, in the order of the file names, without sub-folders. A pipe in a folder is not
+// read: a reader would wait for its writer.
 func (r Reader) All(ctx context.Context, path string) ([]Document, error) {
 	if docs, ok := r.given(path); ok {
 		return docs, nil
@@ -128,10 +129,11 @@ func (r Reader) All(ctx context.Context, path string) ([]Document, error) {
 	}
 	var all []Document
 	for _, e := range entries {
-		if e.IsDir() || !IsYAML(e.Name()) {
+		at := filepath.Join(path, e.Name())
+		if !IsYAML(e.Name()) || !IsFile(r.FS, at, e.Mode()) {
 			continue
 		}
-		docs, err := r.file(ctx, filepath.Join(path, e.Name()))
+		docs, err := r.file(ctx, at)
 		if err != nil {
 			return nil, err
 		}
