@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,7 +237,7 @@ func (s *Session) chooseSource(ctx context.Context, c choice) (choice, error) {
 	c.fn.Package = source
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return c, hint.Wrap(err, "name the folder of the function's source, or its package, with "+packageOf(c.fn))
+		return c, hint.Wrap(err, cmp.Or(hint.Of(err), "name the folder of the function's source, or its package, with "+packageOf(c.fn)))
 	case err != nil, lang.Name == "go":
 		if err == nil {
 			lang.ReportUnused(source, s.config.Progress) // The builds of other languages report this themselves.
