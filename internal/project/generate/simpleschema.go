@@ -163,6 +163,21 @@ func (c *converter) typed(name, at string) (schema map[string]any, required bool
 	return schema, required, err
 }
 
+// checkTypes returns a fieldError for the first problem of the custom types. No field needs to have
+// these types.
+func checkTypes(types map[string]any) error {
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		at := "customTypes." + name
+		if _, _, err := (&converter{types: types}).typed(name, at); err != nil {
+			if !errors.As(err, new(*fieldError)) {
+				err = &fieldError{at, err}
+			}
+			return err
+		}
+	}
+	return nil
+}
+
 // A marker is a property of a field: name=value.
 type marker struct{ name, value string }
 

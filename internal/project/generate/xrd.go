@@ -148,6 +148,9 @@ func xrdOf(obj map[string]any, o XRDOptions) (x xrd, err error) {
 			c.results = true
 			x.status, err = c.object(status, "status")
 		}
+		if err == nil {
+			err = checkTypes(types)
+		}
 		x.columns = append(x.columns, c.columns...)
 		return x, err
 	}

@@ -172,6 +172,9 @@ func TestSimpleSchemaRefuses(t *testing.T) {
 		"Quote":   {"a quote is closed", `spec: {a: 'string | default="x'}`, "has no closing quote"},
 		"Value":   {"a field has a type", "spec: {a: 1}", "spec.a is 1, expected a type"},
 		"Cycle":   {"types cannot contain themselves", "spec: {a: A}\ncustomTypes: {A: {b: '[]A'}}", `spec.a.b[] has the type "A", which contains itself`},
+		"Unused":  {"a custom type is checked although no field has it", "spec: {a: string}\ncustomTypes: {A: {b: strin}}", `schema.yaml:4: customTypes.A.b has the unknown type "strin", expected one of string,`},
+		"Itself":  {"a custom type that no field has cannot contain itself", "spec: {a: string}\ncustomTypes: {A: {b: '[]A'}}", `schema.yaml:4: customTypes.A.b[] has the type "A", which contains itself`},
+		"Alias":   {"a custom type with the name of another type needs that type", "spec: {a: string}\ncustomTypes: {A: strin}", `schema.yaml:4: customTypes.A has the unknown type "strin", expected one of string,`},
 		"NoSpec":  {"an XR has a spec", "status: {}", "schema.yaml:1: spec is missing: expected an XR with an apiVersion"},
 		"Printer": {"a printer column has a type", "spec: {a: string}\nadditionalPrinterColumns: [{name: A, jsonPath: .spec.a}]", "the XRD would be invalid: spec.versions[0].additionalPrinterColumns[0].type: "},
 	} {
