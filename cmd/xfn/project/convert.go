@@ -82,6 +82,9 @@ func (c *XRDConvertCmd) convert(xrd map[string]any) (files []convertedFile, err 
 	if _, err := schema.NewXRD(xrd); err != nil {
 		return nil, err
 	}
+	if v := (&unstructured.Unstructured{Object: xrd}).GroupVersionKind().Version; v != "v1" && v != "v2" {
+		return nil, fmt.Errorf("expected an XRD of version v1 or v2 of apiextensions.crossplane.io, got %q", v)
+	}
 	all, err := crd.Generate(xrd)
 	if err != nil {
 		return nil, err
