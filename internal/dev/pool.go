@@ -76,26 +76,12 @@ var (
 	_ runtimes.Prober   = pooled{}
 )
 
-// Probe calls Probe of the wrapped runtime, if the runtime has this method.
-func (k pooled) Probe(ctx context.Context) error {
-	if p, ok := k.next.(runtimes.Prober); ok {
-		return p.Probe(ctx)
-	}
-	return nil
-}
+// Probe probes the wrapped runtime.
+func (k pooled) Probe(ctx context.Context) error { return runtimes.Probe(ctx, k.next) }
 
-// Prepare calls Prepare of the wrapped runtime for the functions that do not run,
-// if the runtime has this method.
+// Prepare prepares the functions that do not run with the wrapped runtime.
 func (k pooled) Prepare(ctx context.Context, fns ...runtimes.Function) error {
-	p, ok := k.next.(runtimes.Preparer)
-	if !ok {
-		return nil
-	}
-	fns = slices.DeleteFunc(slices.Clone(fns), k.runs)
-	if len(fns) == 0 {
-		return nil
-	}
-	return p.Prepare(ctx, fns...)
+	return runtimes.Prepare(ctx, k.next, slices.DeleteFunc(slices.Clone(fns), k.runs)...)
 }
 
 func (k pooled) runs(fn runtimes.Function) bool {

@@ -38,11 +38,27 @@ type Preparer interface {
 	Prepare(ctx context.Context, fns ...Function) error
 }
 
+// Prepare prepares functions with r, if r is a Preparer.
+func Prepare(ctx context.Context, r Runtime, fns ...Function) error {
+	if p, ok := r.(Preparer); ok && len(fns) > 0 {
+		return p.Prepare(ctx, fns...)
+	}
+	return nil
+}
+
 // A Prober is a Runtime that can report, before any function starts, why it cannot start
 // functions on this system. Probe takes little time, and returns nil if the Runtime can
 // start functions.
 type Prober interface {
 	Probe(ctx context.Context) error
+}
+
+// Probe returns why r cannot start functions, if r is a Prober, and otherwise nil.
+func Probe(ctx context.Context, r Runtime) error {
+	if p, ok := r.(Prober); ok {
+		return p.Probe(ctx)
+	}
+	return nil
 }
 
 // An Annotated is a Runtime that is configured by annotations of a Function. Annotations

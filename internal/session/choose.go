@@ -297,24 +297,17 @@ func (s *Session) findContainer(ctx context.Context) (Runtime, error) {
 	case sandbox == nil && docker == nil:
 		return Auto, nil
 	case sandbox == nil:
-		if err := probe(ctx, docker); err != nil {
+		if err := runtimes.Probe(ctx, docker); err != nil {
 			return Auto, err
 		}
 		return Docker, nil
 	}
-	forbidden := probe(ctx, sandbox)
-	if forbidden == nil || docker == nil || probe(ctx, docker) != nil {
+	forbidden := runtimes.Probe(ctx, sandbox)
+	if forbidden == nil || docker == nil || runtimes.Probe(ctx, docker) != nil {
 		return Sandbox, nil
 	}
 	s.config.Progress.Note(fmt.Sprintf("functions run in Docker, because sandboxes are not available: %v", forbidden))
 	return Docker, nil
-}
-
-func probe(ctx context.Context, r runtimes.Runtime) error {
-	if p, ok := r.(runtimes.Prober); ok {
-		return p.Probe(ctx)
-	}
-	return nil
 }
 
 // waysToRun returns a hint about how to run a function for which no runtime is available.

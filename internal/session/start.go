@@ -128,10 +128,8 @@ func (s *Session) prepare(ctx context.Context, choices []choice) error {
 		}
 	}
 	for _, r := range slices.Sorted(maps.Keys(needed)) {
-		if p, ok := s.config.Runtimes[r].(runtimes.Preparer); ok {
-			if err := p.Prepare(ctx, needed[r]...); err != nil {
-				return err
-			}
+		if err := runtimes.Prepare(ctx, s.config.Runtimes[r], needed[r]...); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -122,21 +122,11 @@ func (r building) Start(ctx context.Context, fn runtimes.Function) (*runtimes.In
 
 // Prepare prepares the functions whose images need not be built.
 func (r building) Prepare(ctx context.Context, fns ...runtimes.Function) error {
-	p, ok := r.next.(runtimes.Preparer)
-	fns = slices.DeleteFunc(slices.Clone(fns), r.builds)
-	if !ok || len(fns) == 0 {
-		return nil
-	}
-	return p.Prepare(ctx, fns...)
+	return runtimes.Prepare(ctx, r.next, slices.DeleteFunc(slices.Clone(fns), r.builds)...)
 }
 
 // Probe probes the next runtime.
-func (r building) Probe(ctx context.Context) error {
-	if p, ok := r.next.(runtimes.Prober); ok {
-		return p.Probe(ctx)
-	}
-	return nil
-}
+func (r building) Probe(ctx context.Context) error { return runtimes.Probe(ctx, r.next) }
 
 // Annotations returns the annotations of the next runtime.
 func (r building) Annotations() []string {

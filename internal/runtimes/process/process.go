@@ -52,12 +52,8 @@ var (
 // Prepare makes Packages fetch the images of all functions whose package is not a folder
 // with source code.
 func (p Process) Prepare(ctx context.Context, fns ...runtimes.Function) error {
-	preparer, ok := p.Packages.(runtimes.Preparer)
-	if !ok {
-		return nil
-	}
 	packages := slices.DeleteFunc(slices.Clone(fns), func(fn runtimes.Function) bool { return runtimes.IsSource(fn.Package) })
-	return preparer.Prepare(ctx, packages...)
+	return runtimes.Prepare(ctx, p.Packages, packages...)
 }
 
 // Start starts a function and returns once the function answers. If fn.Package is a
