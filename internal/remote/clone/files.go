@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/xfn-dev/xfn/internal/fsx"
@@ -27,8 +28,8 @@ func Root(dir string) (string, error) {
 	return "", fmt.Errorf("%q is not in a git repository", dir)
 }
 
-// Files calls each with the path, with slashes, and the content of every regular file whose path
-// is wanted. It returns an error if these files have more than most bytes together.
+// Files calls each with the path, with slashes, and the content of every file whose path is wanted.
+// Links are left out. It returns an error if these files have more than most bytes together.
 func (s Snapshot) Files(ctx context.Context, most int64, wanted func(path string) bool, each func(path string, data []byte) error) error {
 	tree, err := object.GetTree(s.Objects, s.Tree)
 	if err != nil {
@@ -38,7 +39,7 @@ func (s Snapshot) Files(ctx context.Context, most int64, wanted func(path string
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !f.Mode.IsRegular() || !wanted(f.Name) {
+		if !f.Mode.IsRegular() && f.Mode != filemode.Executable || !wanted(f.Name) {
 			return nil
 		}
 		if most -= f.Size; most < 0 {
