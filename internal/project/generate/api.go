@@ -57,7 +57,7 @@ func Composition(ctx context.Context, p *project.Project, xrd string, o APIOptio
 	plural := cmp.Or(o.Plural, fieldpath.Text(obj, "spec", "names", "plural"))
 	version := referenceable(obj)
 	if group == "" || kind == "" || plural == "" || version == "" {
-		return "", &manifest.Error{Path: xrd, Line: doc.Lines().Of("spec"), Err: errors.New("expected an XRD with a group, a kind, a plural, and a version that is served and referenceable")}
+		return "", doc.ErrorOf("spec", errors.New("expected an XRD with a group, a kind, a plural, and a version that is served and referenceable"))
 	}
 	name, file := strings.ToLower(plural+"."+group), "composition.yaml"
 	if o.Name != "" {

@@ -193,6 +193,7 @@ func commit(t *testing.T, dir, field string) string {
 	}
 	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: configs.example.org}\nspec:\n  group: example.org\n  names: {kind: Config, plural: configs}\n  scope: Cluster\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {" + field + ": {type: string}}}}}\n"
 	e2e.WriteFile(t, filepath.Join(dir, "crd.yaml"), text)
+	e2e.NoError(t, os.Chmod(filepath.Join(dir, "crd.yaml"), 0o755)) // An executable file counts, too.
 	tree := e2e.Must(repo.Worktree())(t)
 	e2e.Must(tree.Add("crd.yaml"))(t)
 	hash := e2e.Must(tree.Commit(field, &git.CommitOptions{Author: &object.Signature{Name: "a", Email: "a@example.org", When: time.Unix(0, 0)}}))(t)

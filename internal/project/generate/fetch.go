@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/xfn-dev/xfn/internal/fsx"
 	"github.com/xfn-dev/xfn/internal/hint"
 	"github.com/xfn-dev/xfn/internal/image"
 	"github.com/xfn-dev/xfn/internal/image/lock"
@@ -332,10 +331,7 @@ func (f *Fetcher) get(ctx context.Context, from string) ([]byte, error) {
 	if rsp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("reading %q: the server answered %s", from, rsp.Status)
 	}
-	data, err := io.ReadAll(io.LimitReader(rsp.Body, maxBytes+1))
-	if err == nil && len(data) > maxBytes {
-		err = fmt.Errorf("the file has more than %d MiB", maxBytes>>20)
-	}
+	data, err := fsx.ReadAll(rsp.Body, maxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", from, err)
 	}
@@ -350,27 +346,20 @@ func (f *Fetcher) git(ctx context.Context, from project.GitSource) (files []yaml
 	if err != nil {
 		return nil, "", err
 	}
-	tree, err := object.GetTree(snap.Objects, snap.Tree)
-	if dir := strings.Trim(path.Clean("/"+from.Path), "/"); err == nil && dir != "" {
-		if tree, err = tree.Tree(dir); err != nil {
-			err = fmt.Errorf("the commit %s has no directory %q", snap.Commit, dir)
-		}
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	err = tree.Files().ForEach(func(file *object.File) error {
-		if !manifest.IsYAML(file.Name) {
-			return ctx.Err()
-		}
-		text, err := file.Contents()
-		files = append(files, yamlFile{file.Name, []byte(text)})
-		return err
+	dir := strings.TrimLeft(path.Clean("/"+from.Path)+"/", "/")
+	exists := dir == ""
+	err = snap.Files(ctx, maxBytes, func(name string) bool {
+		inside := strings.HasPrefix(name, dir)
+		exists = exists || inside
+		return inside && manifest.IsYAML(name)
+	}, func(name string, data []byte) error {
+		files = append(files, yamlFile{strings.TrimPrefix(name, dir), data})
+		return nil
 	})
-	if err != nil {
-		return nil, "", fmt.Errorf("reading commit %s: %w", snap.Commit, err)
+	if err == nil && !exists {
+		err = fmt.Errorf("the commit %s has no directory %q", snap.Commit, strings.TrimSuffix(dir, "/"))
 	}
-	return files, snap.Commit, nil
+	return files, snap.Commit, err
 }
 
 // gitRef returns the full name of a git reference: of the branch main if ref is empty, of

@@ -113,11 +113,8 @@ func AddStep(ctx context.Context, path, step, function string) (*Edit, error) {
 		if errors.Is(err, ErrNoPipeline) {
 			continue
 		}
-		at := func(field string, err error) error {
-			return &manifest.Error{Path: path, Line: doc.Lines().Of(field), Err: err}
-		}
 		if err != nil {
-			return nil, hint.Wrap(at("spec.mode", err), "convert it first, with xfn convert pipeline-composition "+hint.Word(path))
+			return nil, hint.Wrap(doc.ErrorOf("spec.mode", err), "convert it first, with xfn convert pipeline-composition "+hint.Word(path))
 		}
 		steps, _, _ := unstructured.NestedSlice(obj, strings.Split(list, ".")...)
 		for i, s := range steps {
@@ -127,7 +124,7 @@ func AddStep(ctx context.Context, path, step, function string) (*Edit, error) {
 			case name == step && called == function:
 				return nil, nil
 			case name == step:
-				return nil, hint.Wrap(at(fmt.Sprintf("%s[%d]", list, i), fmt.Errorf("the pipeline already has a step %q, which calls %q", step, called)),
+				return nil, hint.Wrap(doc.ErrorOf(fmt.Sprintf("%s[%d]", list, i), fmt.Errorf("the pipeline already has a step %q, which calls %q", step, called)),
 					"choose another name for the function, or rename the step")
 			}
 		}
