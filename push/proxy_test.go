@@ -149,8 +149,8 @@ func (c *faultProxy) harms(r *http.Request) []string {
 		all = append(all, "elsewhere")
 	case r.Method == http.MethodPatch:
 		all = append(all, "cut", "cut", "expire")
-	case r.Method == http.MethodGet && upload:
-		all = append(all, "lie", "expire")
+	case r.Method == http.MethodGet && upload: // a client asks only after a fault, so this is rare
+		all = append(all, "lie", "lie", "lie", "lie", "expire")
 	case r.Method == http.MethodPut && upload:
 		all = append(all, "cut", "expire")
 	}
