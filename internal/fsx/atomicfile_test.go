@@ -61,7 +61,7 @@ func TestWriteCached(t *testing.T) {
 	}
 }
 
-// A file is replaced while another process reads it, which gets the old content or the new one.
+// A file can be replaced while it is read, and each reader gets whole content.
 func TestReplaceWhileRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	put(t, path, "content")

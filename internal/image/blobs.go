@@ -140,7 +140,7 @@ func (m *checkedBlob) Read(p []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) || m.closed {
 		return n, err
 	}
-	// Windows removes no open file.
+	// Windows does not remove a file that is open.
 	if m.Close() == nil && m.dir.removeDamaged(m.hash) {
 		err = hint.Wrap(fmt.Errorf("the cache was damaged: %w", err), "run the command again: it fetches the damaged blob again")
 	}

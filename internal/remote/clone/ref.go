@@ -142,7 +142,7 @@ func open(path string) (*filesystem.Storage, error) {
 	for _, p := range []string{path, path + ".git"} {
 		repo, err := git.PlainOpenWithOptions(p, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
 		if err == nil {
-			dir := repo.Storer.(*filesystem.Storage).Filesystem()
+			dir := repo.Storer.(*filesystem.Storage).Filesystem() // the storage of each repository that is opened by path
 			return filesystem.NewStorageWithOptions(dir, cache.NewObjectLRUDefault(), filesystem.Options{LargeObjectThreshold: maxCached}), nil
 		}
 		if !errors.Is(err, git.ErrRepositoryNotExists) {
